@@ -10,7 +10,6 @@ import json
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from holdfast.reports.plain import bytes_as_text, difference
 from holdfast.specs.loader import load_terms
@@ -29,27 +28,18 @@ DATA = "nearmiss.json"
 PLACE = f"vectors/jcs/data/{DATA}"
 
 
-@dataclass(frozen=True, slots=True)
-class NearMiss:
-    """What a near miss does, and the ids of the records that it answers wrongly."""
-
-    what: str
-    killed_by: tuple[str, ...]
+# By the name of a near miss: the ids of the records that it answers wrongly.
+Killers = Mapping[str, Sequence[str]]
 
 
-def read_near_misses(data: bytes) -> Mapping[str, NearMiss]:
-    """Every near miss by name, of the bytes of the file. Raises SpecError if they do not fit the schema."""
-    raw = read_json(data, "jcs", DATA, "near-misses")
-    return {name: NearMiss(entry["what"], tuple(entry["killed_by"])) for name, entry in raw.items()}
+def read_near_misses(data: bytes) -> Killers:
+    """The killers of every near miss, of the bytes of the file. Raises SpecError if they do not fit the schema."""
+    return {name: entry["killed_by"] for name, entry in read_json(data, "jcs", DATA, "near-misses").items()}
 
 
-def write(near_misses: Mapping[str, NearMiss]) -> bytes:
-    """The file's bytes; `read_near_misses` gives the same back."""
-    raw = {
-        name: {"what": near_misses[name].what, "killed_by": list(near_misses[name].killed_by)}
-        for name in sorted(near_misses)
-    }
-    return json.dumps(raw, indent=1).encode("ascii") + b"\n"
+def _in_order(data: bytes) -> bytes:
+    raw = {name: {"what": entry["what"], "killed_by": entry["killed_by"]} for name, entry in json.loads(data).items()}
+    return json.dumps(dict(sorted(raw.items())), indent=1).encode("ascii") + b"\n"
 
 
 CONTRACT = "jcs"
@@ -73,7 +63,7 @@ _DEADLINE_S = 60.0
 def problems(files: Mapping[str, bytes]) -> Iterable[str]:
     """See `holdfast.vectors.lint.Committed`."""
     near_misses = read_near_misses(files[DATA])
-    if files[DATA] != write(near_misses):
+    if files[DATA] != _in_order(files[DATA]):
         yield f"{PLACE}: is not in the order and layout of near misses"
     records: list[Vector] = []
     for category in Category:
@@ -103,9 +93,7 @@ def wrong_answers(records: Sequence[Vector]) -> Iterable[str]:
                 yield f"{record.id}: expects {bytes_as_text(due, most=80)} in {profile}, the reference says {told}"
 
 
-def lint_records(
-    records: Sequence[Vector], *, contract: Contract, near_misses: Mapping[str, NearMiss]
-) -> Iterable[str]:
+def lint_records(records: Sequence[Vector], *, contract: Contract, near_misses: Killers) -> Iterable[str]:
     """Every problem of canonicalisation vectors among themselves, with their contract and with the near misses."""
     if not records:
         yield "there are no records, so nothing is shown"
@@ -239,18 +227,16 @@ def _clauses(records: Sequence[Vector], contract: Contract) -> Iterable[str]:
         yield f"clause {clause}: is said to have no vectors, and does not exist"
 
 
-def _kills(records: Sequence[Vector], near_misses: Mapping[str, NearMiss]) -> Iterable[str]:
+def _kills(records: Sequence[Vector], near_misses: Killers) -> Iterable[str]:
     ids = {record.id for record in records}
-    for name, near_miss in near_misses.items():
-        if not near_miss.killed_by:
+    measured: dict[str, set[str]] = {}
+    for name, killers in near_misses.items():
+        if not killers:
             yield f"near miss {name}: no record kills it"
-        for identifier in near_miss.killed_by:
+        for identifier in killers:
+            measured.setdefault(identifier, set()).add(name)
             if identifier not in ids:
                 yield f"near miss {name}: is killed by {identifier}, which does not exist"
-    measured: dict[str, set[str]] = {}
-    for name, near_miss in near_misses.items():
-        for identifier in near_miss.killed_by:
-            measured.setdefault(identifier, set()).add(name)
     for record in records:
         if list(record.kills) != sorted(set(record.kills)):
             yield f"{record.id}: its near misses are not sorted, or not unique"
@@ -259,5 +245,5 @@ def _kills(records: Sequence[Vector], near_misses: Mapping[str, NearMiss]) -> It
         for name in record.kills:
             if name not in near_misses:
                 yield f"{record.id}: kills {name}, which is no near miss"
-            elif record.id not in near_misses[name].killed_by:
+            elif record.id not in near_misses[name]:
                 yield f"{record.id}: claims to kill {name}, which was not measured"
