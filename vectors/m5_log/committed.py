@@ -42,8 +42,11 @@ def encoded(value: Any) -> bytes:
 
 def problems(files: Mapping[str, bytes]) -> Iterable[str]:
     """See `holdfast.vectors.lint.Committed`."""
-    yield from encoding_problems(encodings(files[ENCODINGS]))
-    yield from signature_problems(signatures(files[SIGNATURES]))
+    spelt, signed = encodings(files[ENCODINGS]), signatures(files[SIGNATURES])
+    lists = {"encodings": spelt, **{name: signed[name] for name in ("rfc8032", "speccheck")}}
+    yield from (f"there are no {name}, so nothing is shown" for name, held in lists.items() if not held)
+    yield from encoding_problems(spelt)
+    yield from signature_problems(signed)
 
 
 def encoding_problems(records: Sequence[Record]) -> Iterable[str]:

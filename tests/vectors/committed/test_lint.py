@@ -157,6 +157,11 @@ def test_a_category_and_a_clause_without_records_are_found() -> None:
 
 
 def test_no_records_at_all_are_a_problem() -> None:
+    data = {path.name: path.read_bytes() for path in (FOLDER / "m5_log/data").iterdir()}
+    empty = {**json.loads(data["ed25519.json"]), "rfc8032": [], "speccheck": []}
+    emptied = {"cbor.json": b'{"vectors": []}', "ed25519.json": json.dumps(empty).encode()}
+    found = [f"there are no {name}, so nothing is shown" for name in ("encodings", "rfc8032", "speccheck")]
+    assert list(modules()["m5_log"].problems(emptied)) == found
     assert any("nothing is shown" in problem for problem in _problems([]))
     assert list(lint_fingerprints([])) == ["there are no fingerprint records, so nothing is shown"]
     assert list(lint_envelopes([])) == ["there are no envelope records, so nothing is shown"]
