@@ -14,8 +14,15 @@ from typing import TypeAlias
 Taken: TypeAlias = list[list[float]]
 
 
-def in_turns(sides: Sequence[Callable[[int], object]], *, warm_up: int, batches: int, batch: int) -> list[Taken]:
-    """What each side took. Operations have numbers; the first `warm_up` of them do not count.
+def in_turns(
+    sides: Sequence[Callable[[int], object]],
+    *,
+    warm_up: int,
+    batches: int,
+    batch: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[Taken]:
+    """What each side took by a clock. Operations have numbers; the first `warm_up` of them do not count.
 
     After each batch another side goes first.
     """
@@ -25,18 +32,20 @@ def in_turns(sides: Sequence[Callable[[int], object]], *, warm_up: int, batches:
         seconds(action, 0, warm_up)
     for number in range(warm_up, warm_up + batches * batch, batch):
         for action, into in turns:
-            into.append(seconds(action, number, batch))
+            into.append(seconds(action, number, batch, clock))
         turns = [*turns[1:], turns[0]]
     return taken
 
 
-def seconds(action: Callable[[int], object], first: int, count: int) -> list[float]:
+def seconds(
+    action: Callable[[int], object], first: int, count: int, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
     """How long each of `count` calls took."""
     taken = []
     for number in range(first, first + count):
-        began = time.perf_counter()
+        began = clock()
         action(number)
-        taken.append(time.perf_counter() - began)
+        taken.append(clock() - began)
     return taken
 
 
