@@ -7,9 +7,9 @@ workers and SDK. Targets: at most 1.25, and 1 -> 2 cores at least 1.7. With `--c
 which makes the rows while it needs them: that costs as much as a third of a fast SDK. Fewer rows than the default show
 what a job costs by itself (about half a second).
 
-`--linear` prints the exponent of the time of `generate` from 10^5 to 10^7 rows (1 is linear).
+`--linear` prints how the time of a row of `generate` grows with their number (ratio 1 is linear).
 
-Run: `python bench/verify_sdk.py [--rows N] [--sdk NAME]… [--turns N] [--constructed] [--linear [--most N]]`
+Run: `python -m bench.verify_sdk [--rows N] [--sdk NAME]… [--turns N] [--constructed] [--linear [SIZES]]`
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from typing import IO, TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
+from bench.turns import grown
 from holdfast.vectors.jcs.construct.blocks import STOCK_ROWS
 from holdfast.vectors.jcs.frames.process import PIPE_BYTES, end, start, widen
 from holdfast.vectors.jcs.sdk import find, names
@@ -149,21 +150,19 @@ def measure(scratch: Path, rows: int, wanted: Sequence[str], *, turns: int, stor
     return good
 
 
-def linear(scratch: Path, most: int) -> None:
-    """Print how the time of `generate` grows, between the smallest and the largest size."""
-    sizes = [size for size in (10**5, 10**6, 10**7) if size <= most]
+def linear(scratch: Path, sizes: str) -> None:
+    """Print how the time of a row of `generate` grows."""
     place = scratch / "session-linear"
     place.mkdir()
     with opened(SparkSite(place, master=f"local[{CORES}]")) as spark:
-        generate(spark, GenerateRequest(SEED, 1000), str(scratch / "linear-warm"))
-        seconds = []
-        for size in sizes:
+
+        def cost(rows: int) -> float:
             began = time.perf_counter()
-            generate(spark, GenerateRequest(SEED, size), str(scratch / f"linear-{size}"))
-            seconds.append(time.perf_counter() - began)
-            print(f"generate {size}: {seconds[-1]:.1f} s")
-    exponent = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
-    print(f"exponent {exponent:.2f}")
+            generate(spark, GenerateRequest(SEED, rows), str(scratch / f"linear-{rows}"))
+            return (time.perf_counter() - began) / rows
+
+        cost(1000)
+        grown("a row", sizes, cost)
 
 
 def main() -> int:
@@ -173,19 +172,15 @@ def main() -> int:
     parser.add_argument("--sdk", action="append")
     parser.add_argument("--turns", type=int, default=1, help="the best of this number of runs")
     parser.add_argument("--constructed", action="store_true", help="rows are made while they are needed")
-    parser.add_argument("--linear", action="store_true")
-    parser.add_argument("--most", type=int, default=10**7, help="largest size of --linear")
+    parser.add_argument("--linear", nargs="?", const="100000,1000000,10000000", metavar="SIZES")
     options = parser.parse_args()
     wanted = options.sdk or [name for name in names() if find(name).command and not name.startswith("reference-")]
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as scratch:
         if options.linear:
-            linear(Path(scratch), options.most)
+            linear(Path(scratch), options.linear)
             return 0
-        return (
-            0
-            if measure(Path(scratch), options.rows, wanted, turns=options.turns, stored=not options.constructed)
-            else 1
-        )
+        stored = not options.constructed
+        return 0 if measure(Path(scratch), options.rows, wanted, turns=options.turns, stored=stored) else 1
 
 
 if __name__ == "__main__":
