@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from holdfast.vectors.jcs.ladder import rung, steps
 from holdfast.vectors.jcs.measures import Measure, measured
 from holdfast.vectors.jcs.opening import Opening, opening_of
 from holdfast.vectors.jcs.sdk import find, reference
-from holdfast.vectors.jcs.spark.judge import Command, Judge
+from holdfast.vectors.jcs.spark.judge import Command, Judge, of_opening
 from holdfast.vectors.taxonomy import Profile
 
 SEED = 5
@@ -96,7 +96,8 @@ FLOOR = opening_of(0).floor
 def shown(bug: str, rungs: tuple[str, ...], seed: int = 3) -> list[dict[str, Any]]:
     """The departures of the runner with a bug on some rungs."""
     opening = Opening(seed, FLOOR, (), rungs)
-    judge = Judge(Command((sys.executable, RUNNER, bug), 20, 30), Profile.CORE, opening.count, 1000, opening=opening)
+    source = partial(of_opening, opening=opening)
+    judge = Judge(Command((sys.executable, RUNNER, bug), 20, 30), Profile.CORE, 1000, source, opens=True)
     numbers = pa.RecordBatch.from_pydict({"id": pa.array(range(opening.slices))})
     rows = [row for batch in judge([numbers]) for row in batch.to_pylist()]
     assert sum(row["rows"] for row in rows if row["kind"] == "opening") == opening.count

@@ -166,6 +166,12 @@ def block_of(seed: int, number: int, count: int) -> Block:
     return Block(number, batch(seed, number * BLOCK_ROWS, block_rows(number, count)))
 
 
+def numbers_in(ranges: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    """The numbers of Spark's range that a partition got."""
+    for numbers in ranges:
+        yield from numbers.column(0).to_pylist()
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
     """How the blocks of a batch are handed out: Spark's range counts units, each of `size` blocks up to `end`.
@@ -179,9 +185,8 @@ class Units:
 
     def blocks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
         """The numbers of the blocks that a partition got."""
-        for ids in batches:
-            for unit in ids.column(0).to_pylist():
-                yield from range(unit * self.size, min(self.end, (unit + 1) * self.size))
+        for unit in numbers_in(batches):
+            yield from range(unit * self.size, min(self.end, (unit + 1) * self.size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +199,11 @@ class Construct:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of each block, in order."""
-        for number in self.units.blocks(batches):
-            yield block_of(self.seed, number, self.count).rows
+        return (block.rows for block in self.blocks(batches))
+
+    def blocks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
+        """The blocks."""
+        return (block_of(self.seed, number, self.count) for number in self.units.blocks(batches))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from holdfast.vectors.derive import derive
 from holdfast.vectors.fingerprints.rows import COVERED, row_at
-from holdfast.vectors.jcs.spark.blocks import in_spark
+from holdfast.vectors.jcs.spark.blocks import in_spark, numbers_in
 from holdfast.vectors.jcs.spark.manifest import OutputError
 from holdfast.vectors.jcs.spark.session import Listener, silent, watched
 
@@ -83,10 +83,9 @@ class Mutate:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of each step, in order."""
-        for ids in batches:
-            for step in ids.column(0).to_pylist():
-                start = step * _STEP
-                yield mutations(self.seed, start, min(_STEP, self.count - start))
+        for step in numbers_in(batches):
+            start = step * _STEP
+            yield mutations(self.seed, start, min(_STEP, self.count - start))
 
 
 def check_fingerprints(

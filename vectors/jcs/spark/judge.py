@@ -26,7 +26,7 @@ from holdfast.vectors.jcs.frames.columns import run_columns
 from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.measures import Reached
 from holdfast.vectors.jcs.opening import Opening
-from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, Units, block_of, in_spark, leaf, regrouped
+from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, in_spark, leaf, numbers_in, regrouped
 from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Meaning, Outcome, count, findings, outcomes
 from holdfast.vectors.taxonomy import Profile
 
@@ -75,20 +75,16 @@ class Command:
 class Judge:
     """Rows to what the SDK makes of them.
 
-    Mismatches are of `profile`; at most `kept` of each cell (category and finding) are kept of a partition, the
-    counts are of all. Rows are constructed from `seed` in `units`; or read from `files`, of which the batches hold the
-    numbers; with none of these they are in the batches. With an `opening` the batches hold the
-    numbers of its slices.
+    Mismatches are of `profile`; at most `kept` of each cell (category and finding) are kept of a partition, the first
+    ones; the counts are of all. `source` makes the rows of what a partition got. Those of the opening (`opens`) have
+    more columns.
     """
 
     command: Command
     profile: Profile
-    count: int
     kept: int
-    seed: int | None = None
-    units: Units | None = None
-    files: tuple[str, ...] | None = None
-    opening: Opening | None = None
+    source: Callable[[Iterable[pa.RecordBatch]], Iterable[Block]]
+    opens: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What one partition shows."""
@@ -110,20 +106,9 @@ class Judge:
 
     def _documents(self, batches: Iterable[pa.RecordBatch], waiting: deque[Block]) -> Iterator[pa.BinaryArray]:
         """The documents of each block of the partition; the block waits for its answers."""
-        for block in self._blocks(batches):
+        for block in self.source(batches):
             waiting.append(block)
             yield block.rows.column("document")
-
-    def _blocks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
-        seed, units, opening = self.seed, self.units, self.opening
-        if self.files is not None:
-            return regrouped(_rows_of(self.files, batches), self.count)
-        if opening is not None:
-            pieces = (piece for numbers in batches for piece in numbers.column(0).to_pylist())
-            return (Block(piece, opening.rows(piece)) for piece in pieces)
-        if seed is None or units is None:
-            return regrouped(batches, self.count)
-        return (block_of(seed, number, self.count) for number in units.blocks(batches))
 
     def _judged(
         self,
@@ -138,14 +123,13 @@ class Judge:
         refused_by = rows.column("refused_by").to_numpy(zero_copy_only=False)
         # Fewer answers than rows is a defect of the kit: it fails here, and the task with it.
         codes = outcomes(answers, rows.column("canonical"))
-        opens = self.opening is not None
-        limited = _limited(rows, codes) if opens else np.zeros(len(codes), dtype=np.bool_)
+        limited = _limited(rows, codes) if self.opens else np.zeros(len(codes), dtype=np.bool_)
         codes[limited] = Outcome.EXPECTED_BYTES
         cells = count(categories.astype(np.int64), refused_by, codes)
         yield _record(
             [
                 {
-                    "kind": "opening" if opens else "block",
+                    "kind": "opening" if self.opens else "block",
                     "block": block.number,
                     "rows": rows.num_rows,
                     "leaf": leaf(rows),
@@ -154,7 +138,7 @@ class Judge:
             ]
         )
         found = findings(refused_by, codes, self.profile)
-        reached.see(rows, categories, np.flatnonzero((found == AGREE) & ~limited), every=opens)
+        reached.see(rows, categories, np.flatnonzero((found == AGREE) & ~limited), every=self.opens)
         departing = np.flatnonzero(found != AGREE)
         if len(departing):
             best.see(rows, answers, departing, categories, found)
@@ -219,12 +203,20 @@ def _limited(rows: pa.RecordBatch, codes: npt.NDArray[np.int8]) -> npt.NDArray[n
     return found
 
 
-def _rows_of(files: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of the files with these numbers, in the order of each."""
-    for numbers in batches:
-        for number in numbers.column(0).to_pylist():
+def of_files(batches: Iterable[pa.RecordBatch], *, files: Sequence[str], count: int) -> Iterator[Block]:
+    """A source: the blocks of the files with these numbers, which hold `count` rows in all."""
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for number in numbers_in(batches):
             with pq.ParquetFile(files[number]) as file:
                 yield from file.iter_batches(batch_size=BLOCK_ROWS)
+
+    return regrouped(rows(), count)
+
+
+def of_opening(batches: Iterable[pa.RecordBatch], *, opening: Opening) -> Iterator[Block]:
+    """A source: the slices of the opening with these numbers."""
+    return (Block(piece, opening.rows(piece)) for piece in numbers_in(batches))
 
 
 def _mismatch(kind: str, rows: pa.RecordBatch, answers: pa.BinaryArray, i: int, found: int) -> dict[str, Any]:

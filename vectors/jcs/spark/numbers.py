@@ -7,51 +7,50 @@ answer can only come from the number text or from the parser.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from holdfast.vectors.jcs.construct import SCHEMA
 from holdfast.vectors.jcs.es6.stream import Partition, landmarks, pieces, plan, text
-from holdfast.vectors.jcs.frames import StartError, Status
-from holdfast.vectors.jcs.frames.columns import answered
-from holdfast.vectors.jcs.spark.blocks import in_spark
-from holdfast.vectors.jcs.spark.judge import Command
+from holdfast.vectors.jcs.frames import Status
+from holdfast.vectors.jcs.spark.blocks import Block, numbers_in
+from holdfast.vectors.jcs.spark.judge import ANSWER_SCHEMA, Command, Judge, unpacked
 from holdfast.vectors.jcs.spark.manifest import OutputError
 from holdfast.vectors.jcs.spark.session import Listener, silent, watched
-from holdfast.vectors.jcs.spark.tally import Meaning, findings, outcomes
-from holdfast.vectors.taxonomy import Profile
+from holdfast.vectors.jcs.spark.tally import CELLS, Meaning, table
+from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Rows of a batch: 1.2 MB, and small enough that a runner which is fed from it starts at once.
 BATCH_ROWS = 16_384
-# `line` is counted from 0, in the whole stream.
-_DOCUMENT = [("line", pa.int64()), ("document", pa.binary()), ("canonical", pa.binary())]
-_FINDING = pa.schema(
-    [("partition", pa.int64()), ("finding", pa.string()), ("rows", pa.int64()), *_DOCUMENT, ("said", pa.string())]
-)
+_CATEGORY = Category.NUMBER_SHORTEST
 
 
-def documents(partition: Partition) -> Iterator[pa.RecordBatch]:
-    """The documents of one partition of a `stream.plan`, in order, with their canonical forms.
+def documents(batches: Iterable[pa.RecordBatch], *, partitions: tuple[Partition, ...]) -> Iterator[Block]:
+    """The documents of these partitions of a `stream.plan`, in order, by the number of their first line.
 
     They need no digest to be checked against: `canonical` comes from the same code that makes the lines of `job.run`.
     """
-    line = partition.start.lines
-    for patterns, _ in pieces(partition):
-        for first in range(0, len(patterns), BATCH_ROWS):
-            values = patterns[first : first + BATCH_ROWS].view(np.float64)
-            spelled = [b"[%.16E]" % value for value in values.tolist()]
-            canonical = pc.binary_join_element_wise("[", text(values), "]", "").cast(pa.binary())
-            columns = [range(line, line + len(values)), spelled, canonical]
-            yield pa.record_batch(columns, schema=pa.schema(_DOCUMENT))
-            line += len(values)
+    for number in numbers_in(batches):
+        line = partitions[number].start.lines
+        for patterns, _ in pieces(partitions[number]):
+            for first in range(0, len(patterns), BATCH_ROWS):
+                values = patterns[first : first + BATCH_ROWS].view(np.float64)
+                count = len(values)
+                spelled = [b"[%.16E]" % value for value in values.tolist()]
+                canonical = pc.binary_join_element_wise("[", text(values), "]", "").cast(pa.binary())
+                due = [np.zeros(count, dtype=np.int8), pa.nulls(count, pa.string())]
+                columns = [range(line, line + count), [_CATEGORY.value] * count, spelled, canonical, *due]
+                yield Block(line, pa.record_batch(columns, schema=SCHEMA))
+                line += count
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,8 @@ class NumberResult:
     """
 
     lines: int
-    counts: dict[Meaning, int]
-    first: dict[Meaning, Departure]
+    counts: Mapping[Meaning, int]
+    first: Mapping[Meaning, Departure]
     failure: str | None
     restarts: int = 0
 
@@ -83,73 +82,30 @@ class NumberResult:
         return self.lines - sum(self.counts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeNumbers:
-    """Numbers of partitions to what the SDK makes of their lines."""
-
-    command: Command
-    partitions: tuple[Partition, ...]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row for each finding of each partition."""
-        for ids in batches:
-            for number in ids.column(0).to_pylist():
-                rows = [{"partition": number, **row} for row in self._judged(self.partitions[number])]
-                yield pa.RecordBatch.from_pylist(rows, schema=_FINDING)
-
-    def _judged(self, partition: Partition) -> Iterator[dict[str, Any]]:
-        counts: Counter[Meaning] = Counter()
-        first: dict[Meaning, dict[str, Any]] = {}
-        waiting: deque[pa.RecordBatch] = deque()
-        unexplained: list[str] = []
-
-        def fed() -> Iterator[pa.BinaryArray]:
-            for rows in documents(partition):
-                waiting.append(rows)
-                yield rows.column("document")
-
-        try:
-            for answers in self.command.run(fed(), unexplained.append):
-                rows = waiting.popleft()
-                codes = outcomes(answers, rows.column("canonical"))
-                found = findings(np.zeros(len(codes), dtype=np.int8), codes, Profile.CORE)
-                for code, place, times in zip(*np.unique(found, return_index=True, return_counts=True), strict=True):
-                    meaning = tuple(Meaning)[code]
-                    counts[meaning] += int(times)
-                    if meaning is not Meaning.AGREE and meaning not in first:
-                        status, body = answered(answers, int(place))
-                        words = body.decode("utf-8", "replace")
-                        said = words if status is Status.CANONICAL else f"{status.value}: {words}"
-                        first[meaning] = {**rows.slice(int(place), 1).to_pylist()[0], "said": said}
-        except StartError as error:
-            yield {"finding": "failed", "rows": 0, "said": str(error)}
-            return
-        for meaning, times in counts.items():
-            yield {"finding": meaning.value, "rows": times, **first.get(meaning, {})}
-        if unexplained:
-            yield {"finding": "restarted", "rows": len(unexplained), "said": unexplained[0]}
-
-
 def verify_numbers(spark: SparkSession, lines: int, command: Command, *, listener: Listener = silent) -> NumberResult:
     """Run the SDK over the first `lines` lines. Raises OutputError if the counts cannot be right."""
     partitions = tuple(plan(lines, landmarks()))
     number = len(partitions)
-    frame = spark.range(0, number, 1, number).mapInArrow(JudgeNumbers(command, partitions), in_spark(_FINDING))
-    counts: dict[Meaning, int] = dict.fromkeys(Meaning, 0)
+    judge = Judge(command, Profile.CORE, 1, partial(documents, partitions=partitions))
+    frame = spark.range(0, number, 1, number).mapInArrow(judge, ANSWER_SCHEMA)
+    cells = np.zeros(CELLS, dtype=np.int64)
     first: dict[Meaning, Departure] = {}
     failure: str | None = None
     restarts = 0
-    for row in sorted(watched(spark, f"{lines:,} numbers", frame.collect, listener), key=lambda r: r["partition"]):
-        if row["finding"] == "failed":
-            failure = row["said"]
-        elif row["finding"] == "restarted":
+    for row in sorted(watched(spark, f"{lines:,} numbers", frame.collect, listener), key=lambda row: row["index"] or 0):
+        if row["kind"] == "failed":
+            failure = row["reason"]
+        elif row["kind"] == "restarted":
             restarts += row["rows"]
-        else:
-            found = Meaning(row["finding"])
-            counts[found] += row["rows"]
-            if row["line"] is not None and found not in first:
-                first[found] = Departure(row["line"], bytes(row["document"]), bytes(row["canonical"]), row["said"])
-    result = NumberResult(lines, counts, first, failure, restarts)
+        elif row["kind"] == "block":
+            unpacked(bytes(row["cells"]), cells)
+        elif row["kind"] == "mismatch":
+            words = bytes(row["answer"]).decode("utf-8", "replace")
+            said = words if row["status"] == Status.CANONICAL else f"{row['status']}: {words}"
+            departure = Departure(row["index"], bytes(row["document"]), bytes(row["canonical"]), said)
+            first.setdefault(Meaning(row["finding"]), departure)
+    own = [row for row in table(cells) if row.category is _CATEGORY and row.profile is Profile.CORE]
+    result = NumberResult(lines, own[0].counts, first, failure, restarts)
     if result.missing < 0:
-        raise OutputError(f"expected {lines} lines, {sum(counts.values())} were judged; run it again")
+        raise OutputError(f"expected {lines} lines, {lines - result.missing} were judged; run it again")
     return result

@@ -14,9 +14,9 @@ import numpy as np
 from holdfast.vectors.jcs.frames import Answered, Exchange, StartError, Status
 from holdfast.vectors.jcs.measures import Reached
 from holdfast.vectors.jcs.opening import Opening
-from holdfast.vectors.jcs.spark.blocks import block_count, block_of, block_rows, leaf, root
+from holdfast.vectors.jcs.spark.blocks import Construct, block_count, block_of, block_rows, leaf, regrouped, root
 from holdfast.vectors.jcs.spark.generate import split, stream_version, whole_files
-from holdfast.vectors.jcs.spark.judge import ANSWER_SCHEMA, Command, Judge, unpacked
+from holdfast.vectors.jcs.spark.judge import ANSWER_SCHEMA, Command, Judge, of_files, of_opening, unpacked
 from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
 from holdfast.vectors.jcs.spark.results import Counterexample, Opened, Result, Source, Stored, VerifyRequest
 from holdfast.vectors.jcs.spark.session import Listener, silent, watched
@@ -134,20 +134,21 @@ def _make_room(store: Store) -> None:
 
 def _judged(spark: SparkSession, request: VerifyRequest) -> DataFrame:
     source = request.source
-    judge = partial(
-        Judge, command=request.target.command, profile=request.profile, count=source.count, kept=request.kept
-    )
+    judge = partial(Judge, request.target.command, request.profile, request.kept)
     if isinstance(source, Stored):
         parts = source.manifest.parts
         files = source.folder.files_here([part.path for part in parts])
         if files is not None:
             # Through the JVM every row would be taken apart and put together again on its way to the worker.
-            return spark.range(0, len(files), 1, len(files)).mapInArrow(judge(files=files), ANSWER_SCHEMA)
+            return spark.range(0, len(files), 1, len(files)).mapInArrow(
+                judge(partial(of_files, files=files, count=source.count)), ANSWER_SCHEMA
+            )
         largest = max((part.size for part in parts), default=0)
         frame = whole_files(spark, source.folder, [part.path for part in parts], largest)
-        return frame.mapInArrow(judge(), ANSWER_SCHEMA)
+        return frame.mapInArrow(judge(partial(regrouped, count=source.count)), ANSWER_SCHEMA)
     work = split(spark, 0, block_count(source.count), request.partitions)
-    return work.range(spark).mapInArrow(judge(seed=source.seed, units=work.units), ANSWER_SCHEMA)
+    made = Construct(source.seed, source.count, work.units)
+    return work.range(spark).mapInArrow(judge(made.blocks), ANSWER_SCHEMA)
 
 
 def _opening(spark: SparkSession, request: VerifyRequest) -> DataFrame | None:
@@ -155,7 +156,8 @@ def _opening(spark: SparkSession, request: VerifyRequest) -> DataFrame | None:
     opening = request.opening
     if opening is None or not opening.slices:
         return None
-    judge = Judge(request.target.command, request.profile, opening.count, request.kept, opening=opening)
+    source = partial(of_opening, opening=opening)
+    judge = Judge(request.target.command, request.profile, request.kept, source, opens=True)
     partitions = min(opening.slices, request.partitions or spark.sparkContext.defaultParallelism)
     return spark.range(0, opening.slices, 1, partitions).mapInArrow(judge, ANSWER_SCHEMA)
 
