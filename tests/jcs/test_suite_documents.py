@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -109,5 +110,6 @@ def test_an_answer_has_one_verdict_in_a_run_of_the_contract_and_in_one_of_vector
     if given.status is Status.REFUSED:
         answer = Answer("refused", None, "SYNTAX", None, None)
     session: Any = SimpleNamespace(call=lambda *_: answer)
-    found = [each.verdict for each in canonicalised(session, load("jcs")[0], Profile.CORE, due, 0)]
+    record = replace(load("jcs")[0], expected={Profile.CORE: due})
+    found = [each.verdict for each in canonicalised(Profile.CORE, session, record, 0)]
     assert (found or [Verdict.CONFORMS]) == [verdict_of(finding)]

@@ -16,7 +16,7 @@ from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.plain import bytes_as_text, difference
 from holdfast.vectors.jcs.clauses import reasons_of
-from holdfast.vectors.record import Canonical, Expected, Vector, load
+from holdfast.vectors.record import Canonical, Vector, load
 from holdfast.vectors.taxonomy import Profile
 
 
@@ -89,9 +89,9 @@ def _depths(documents: Sequence[bytes]) -> list[int]:
     return depths(documents)
 
 
-def canonicalised(
-    session: SuiteSession, record: Vector, profile: Profile, due: Expected, floor: int
-) -> Iterator[Found]:
+def canonicalised(profile: Profile, session: SuiteSession, record: Vector, floor: int) -> Iterator[Found]:
+    """canonicalise in one profile."""
+    due = record.expected[profile]
     answer = session.call("canonicalise", args_of(record.document, profile))
     where = f"{_text(record.document)} ({record.id}) in {profile.value}"
     if answer.outcome == "refused":
@@ -109,10 +109,6 @@ def canonicalised(
         text = f"{where}: {described(answer)}, {_text(due.body)} is due; {parts}"
         part = part_of(due.body, from_base64url(answer.value["canonical"]))
         yield Found(Verdict.WRONG_REASON, text, answer.n, part)
-
-
-def in_profile(profile: Profile, session: SuiteSession, record: Vector, floor: int) -> Iterator[Found]:
-    return canonicalised(session, record, profile, record.expected[profile], floor)
 
 
 def verified(profile: Profile, session: SuiteSession, record: Vector, floor: int) -> Iterator[Found]:
@@ -158,7 +154,7 @@ def run_in_core(bench: Bench, records: Iterable[Vector], parts: Collection[Part 
     found: list[Found] = []
     with bench.session() as session:
         for record in records:
-            found += canonicalised(session, record, Profile.CORE, record.expected[Profile.CORE], floor_of(bench))
+            found += canonicalised(Profile.CORE, session, record, floor_of(bench))
     report(bench, [each for each in found if each.part in parts])
 
 
@@ -173,8 +169,7 @@ def run_beside_core(
             if depth > floor:
                 continue
             here = list(ask(session, record, floor))
-            due = record.expected[Profile.CORE]
-            if here and any(canonicalised(session, record, Profile.CORE, due, floor)):
+            if here and any(canonicalised(Profile.CORE, session, record, floor)):
                 continue
             found += here
             told += 1

@@ -35,7 +35,6 @@ from holdfast.conformance.suites.jcs.judging import (
     claimed,
     described,
     floor_of,
-    in_profile,
     report,
     run,
     run_beside_core,
@@ -58,13 +57,13 @@ _STRICT, _SAFE = (Profile.I_JSON_STRICT.value,), (Profile.SAFE_INT.value,)
 @clause("JCS-PROF-01", "JCS-PROF-02", "JCS-PROF-03", "JCS-PROF-04", "JCS-PROF-06", roles=_STRICT)
 def test_committed_vectors_in_i_json_strict(bench: Bench) -> None:
     """What the profile refuses beyond core, and what it does not."""
-    run_beside_core(bench, load("jcs"), partial(in_profile, Profile.I_JSON_STRICT))
+    run_beside_core(bench, load("jcs"), partial(canonicalised, Profile.I_JSON_STRICT))
 
 
 @clause("JCS-PROF-01", "JCS-PROF-05", "JCS-PROF-06", roles=_SAFE)
 def test_committed_vectors_in_safe_int(bench: Bench) -> None:
     """What the profile refuses beyond core, and what it does not."""
-    run_beside_core(bench, load("jcs"), partial(in_profile, Profile.SAFE_INT))
+    run_beside_core(bench, load("jcs"), partial(canonicalised, Profile.SAFE_INT))
 
 
 @clause("JCS-VER-01", "JCS-VER-02", "JCS-VER-03")
@@ -99,7 +98,7 @@ def _run_defects(bench: Bench, pairs: Iterable[tuple[Vector, bytes]]) -> None:
         for record, twin in pairs:
             if session.call("canonicalise", args_of(twin, Profile.CORE)).outcome != "accepted":
                 continue
-            found += canonicalised(session, record, Profile.CORE, record.expected[Profile.CORE], floor_of(bench))
+            found += canonicalised(Profile.CORE, session, record, floor_of(bench))
             told += 1
     if not told:
         bench.fail("not_reached", "no document is accepted without its defect, so no refusal counts")
@@ -126,13 +125,13 @@ def test_constructed_documents_and_their_canonical_forms_have_one_form(bench: Be
 @clause("JCS-PROF-01", "JCS-PROF-02", "JCS-PROF-03", "JCS-PROF-04", "JCS-PROF-06", roles=_STRICT)
 def test_constructed_documents_in_i_json_strict(bench: Bench) -> None:
     """What the profile refuses beyond core, and what it does not."""
-    run_beside_core(bench, _accepted(bench), partial(in_profile, Profile.I_JSON_STRICT))
+    run_beside_core(bench, _accepted(bench), partial(canonicalised, Profile.I_JSON_STRICT))
 
 
 @clause("JCS-PROF-01", "JCS-PROF-05", "JCS-PROF-06", roles=_SAFE)
 def test_constructed_documents_in_safe_int(bench: Bench) -> None:
     """What the profile refuses beyond core, and what it does not."""
-    run_beside_core(bench, _accepted(bench), partial(in_profile, Profile.SAFE_INT))
+    run_beside_core(bench, _accepted(bench), partial(canonicalised, Profile.SAFE_INT))
 
 
 @clause("JCS-VER-01", "JCS-VER-02", "JCS-VER-03")
@@ -142,7 +141,7 @@ def test_constructed_documents_in_verify_mode(bench: Bench) -> None:
     floor, told = floor_of(bench), 0
     with bench.session() as session:
         for record, profile in zip(_accepted(bench), cycle(claimed(bench)), strict=False):
-            if not any(canonicalised(session, record, profile, record.expected[profile], floor)):
+            if not any(canonicalised(profile, session, record, floor)):
                 found += verified(profile, session, record, floor)
                 told += 1
     if not told:
@@ -179,7 +178,7 @@ def test_strings_without_one_of_their_quotation_marks(bench: Bench) -> None:
 @clause("JCS-PROF-02", "JCS-PROF-01", roles=_STRICT)
 def test_noncharacters_behind_other_characters_in_i_json_strict(bench: Bench) -> None:
     """Anywhere in a string, escaped or not."""
-    run_beside_core(bench, in_any_order(noncharacters(), bench.seed), partial(in_profile, Profile.I_JSON_STRICT))
+    run_beside_core(bench, in_any_order(noncharacters(), bench.seed), partial(canonicalised, Profile.I_JSON_STRICT))
 
 
 @clause("JCS-STR-04", "JCS-STR-01", "JCS-STR-02", "JCS-STR-03", "JCS-STR-05", "JCS-SUR-03", whole=True)
