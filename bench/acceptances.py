@@ -17,7 +17,6 @@ Run: `python -m bench.acceptances [--batches N] [--batch N] [--rows 1000,100000,
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import random
 import sqlite3
@@ -34,6 +33,7 @@ from holdfast.reference_impl.calyx_replay.provision import make
 from holdfast.reference_impl.calyx_replay.service import Parts
 from holdfast.reference_impl.calyx_replay.terms import Purpose
 from holdfast.vectors.derive import derive
+from holdfast.vectors.spelling import decoded, encoded
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WARM_UP = 50
@@ -51,9 +51,8 @@ def envelope(number: int) -> bytes:
         "recipient_fp": "ab" * 32,
         "timestamp": "2026-01-01T00:00:00Z",
     }
-    text = base64.urlsafe_b64encode(hashlib.sha512(str(number).encode()).digest() * 8).rstrip(b"=").decode()
-    made = derive("calyx.envelope", {"key": "bench", "header": header, "ciphertext": text})
-    return base64.urlsafe_b64decode(made + "=" * (-len(made) % 4))
+    text = encoded(hashlib.sha512(str(number).encode()).digest() * 8)
+    return decoded(derive("calyx.envelope", {"key": "bench", "header": header, "ciphertext": text}))
 
 
 def row(label: str, number: int) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ Run: `python -m bench.deliveries [--batches N] [--batch N] [--messages N]`
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import http.client
 import multiprocessing
@@ -50,6 +49,7 @@ from holdfast.reference_impl.postgres_names import session_database
 from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.specs import load_contract
 from holdfast.specs.strictjson import canonical, loads
+from holdfast.vectors.spelling import encoded
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MESH = str(uuid.UUID(int=1))
@@ -70,11 +70,6 @@ BARE_MESSAGE = (
     "INSERT INTO mesh.message_queue (id, mesh_id, sender, destination_kind, destination_ref, reply_to, priority, meta, "
     "body, created_at, client_message_id) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
-
-
-def encoded(data: bytes) -> str:
-    """Base64url without padding."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def body_of(number: int) -> bytes:
