@@ -40,7 +40,6 @@ from holdfast.specs.strictjson import canonical
 _NOWHERE = "http://holdfast.invalid"
 # What a client adds by itself.
 _OWN = frozenset({"user-agent", "accept-encoding", "connection", "content-length", "accept", "host"})
-_SHRUNK = (Phase.generate, Phase.shrink)
 _TAKEN = ("method", "url", "headers", "files", "data", "json", "params", "auth", "cookies")
 
 
@@ -81,14 +80,7 @@ def run(strategy: Any, *, count: int, start: int, check: Callable[[Any], None]) 
             raise
 
     given_to: Callable[[], None] = given(strategy)(noted)  # type: ignore[no-untyped-call]
-    chosen = settings(
-        max_examples=max(1, count),
-        database=None,
-        deadline=None,
-        phases=_SHRUNK,
-        suppress_health_check=list(HealthCheck),
-        report_multiple_bugs=False,
-    )
+    chosen = _settings(count, phases=(Phase.generate, Phase.shrink), report_multiple_bugs=False)
     try:
         test: Callable[[], None] = seed(start)(chosen(given_to))
         test()
@@ -100,6 +92,12 @@ def run(strategy: Any, *, count: int, start: int, check: Callable[[Any], None]) 
         if not found:
             raise
         raise found[0] from None
+
+
+def _settings(count: int, **more: Any) -> settings:
+    """So many examples, which depend on nothing but the seed."""
+    known: Any = {"database": None, "deadline": None, "suppress_health_check": list(HealthCheck)}
+    return settings(max_examples=max(1, count), **known, **more)
 
 
 def request_of_case(case: Case[Any]) -> FuzzRequest:
@@ -168,14 +166,7 @@ def follow(schema: BaseSchema, *, count: int, start: int, ask: Asks) -> None:
             """`ask` has judged it."""
 
     for number in range(_TRIES):
-        chosen = settings(
-            max_examples=max(1, (count - sent) // _STEPS),
-            stateful_step_count=_STEPS,
-            database=None,
-            deadline=None,
-            phases=(Phase.generate,),
-            suppress_health_check=list(HealthCheck),
-        )
+        chosen = _settings((count - sent) // _STEPS, stateful_step_count=_STEPS, phases=(Phase.generate,))
         try:
             with with_reporter(lambda _: None):
                 run_state_machine_as_test(seed(start + number)(Following), settings=chosen)

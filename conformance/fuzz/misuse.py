@@ -49,9 +49,12 @@ class Misuse:
 
 def request_of(route: Route, args: Mapping[str, Any]) -> FuzzRequest:
     """A call as it is usually sent."""
-    body = json.dumps(route.body(args), ensure_ascii=False).encode()
-    request = FuzzRequest(route.method, route.target(route.path, args), body)
+    request = FuzzRequest(route.method, route.target(route.path, args), _json(route.body(args)))
     return request.with_headers(*route.written(args, args).items())
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
 
 
 def declares_session(method: Method) -> bool:
@@ -89,31 +92,25 @@ def closed(good: FuzzRequest) -> Misuse:
 def _bodies(method: Method, route: Route, args: Mapping[str, Any], good: FuzzRequest) -> Iterator[Misuse]:
     named = MALFORMED in method.reasons
     for what, changed in _with_more(args):
-        inside = route.body(changed)
-        if inside != route.body(args) and explain(method.args, changed) is not None:
-            body = json.dumps(inside, ensure_ascii=False).encode()
-            yield Misuse(replace(good, body=body), Due(what, refused=True, named=named))
+        if route.body(changed) != route.body(args) and explain(method.args, changed) is not None:
+            yield Misuse(replace(good, body=_json(route.body(changed))), Due(what, refused=True, named=named))
     inside = route.body(args)
     for name, value in inside.items():
         left = {each: part for each, part in inside.items() if each != name}
         if explain(method.args, {each: part for each, part in args.items() if each != name}) is None:
             continue
         for near in (name.upper(), name.capitalize(), f"{name} ", f" {name}"):
-            body = json.dumps({**left, near: value}, ensure_ascii=False).encode()
-            yield Misuse(replace(good, body=body), Due(f"{near!r} in the place of {name}", refused=True, named=named))
+            due = Due(f"{near!r} in the place of {name}", refused=True, named=named)
+            yield Misuse(replace(good, body=_json({**left, near: value})), due)
         if isinstance(value, str):
             target = f"{good.target}?{urlencode({name: value})}"
-            body = json.dumps(left, ensure_ascii=False).encode()
-            yield Misuse(
-                replace(good, target=target, body=body), Due(f"{name} in the query and not in the body", refused=True)
-            )
+            due = Due(f"{name} in the query and not in the body", refused=True)
+            yield Misuse(replace(good, target=target, body=_json(left)), due)
     for what, changed in _marked(inside):
-        bad = json.dumps(changed).replace(_MARK, "\0").encode().replace(b"\0", b"\xff")
-        yield Misuse(replace(good, body=bad), Due(f"{what} holds a byte that is no UTF-8", refused=True))
-    for what, changed in _marked(inside):
-        for spelt in _SURROGATES:
-            body = json.dumps(changed).replace(_MARK, spelt).encode()
-            yield Misuse(replace(good, body=body), Due(f"{what} holds {spelt}", refused=True))
+        marked = json.dumps(changed).encode()
+        for said, spelt in (("a byte that is no UTF-8", b"\xff"), *((each, each.encode()) for each in _SURROGATES)):
+            body = marked.replace(_MARK.encode(), spelt)
+            yield Misuse(replace(good, body=body), Due(f"{what} holds {said}", refused=True))
     text = good.body.decode()
     for name in inside:
         again = "{" + f"{json.dumps(name)}: {json.dumps(inside[name])}, {text[1:]}"
