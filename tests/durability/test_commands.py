@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +13,13 @@ import pytest
 
 from holdfast.conformance.durability.workload import scopes_of, workload_of
 from holdfast.conformance.faults.oracle import CrashClass, judge
-from holdfast.conformance.faults.subject import Facts, Op, Outcome, Subject, SubjectAnswer, Workload
+from holdfast.conformance.faults.subject import Op, Outcome, SubjectAnswer, Workload
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import SpecError
 from holdfast.specs.loader import read_contract
 from tests.durability.copies import changed
+from tests.faults.fakes import NOWHERE, Fake, says
 from tests.hostile.verify import Outcome as Verified
 from tests.hostile.verify import verify
 
@@ -180,39 +179,18 @@ def test_what_a_first_session_spares_is_done_first_in_a_second_one(office: Path,
     assert workload.begun.later[1].facts == learned[2]
 
 
-class Shelf(Subject):
-    """A subject within this process. A command that finds its work done fails, as `init` of many programs does."""
-
-    def __init__(self) -> None:
-        self.file = Path()
-
-    def start(self, folder: Path, under: Iterable[str] = ()) -> None:
-        del under
-        self.file = folder / "facts"
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        sent_at, facts = time.monotonic_ns(), self.dump()
-        if op.command and (op.facts.items() <= facts.items() or op.number == 2):
-            return SubjectAnswer(Outcome.ERROR, sent_at, text="ok, status 1")
-        self.file.write_text(json.dumps({**facts, **op.facts}))
-        return SubjectAnswer(Outcome.OK, sent_at, time.monotonic_ns())
-
-    def dump(self) -> Facts:
-        facts: dict[str, str] = json.loads(self.file.read_text()) if self.file.exists() else {}
-        return facts
-
-    def stop(self) -> None:
-        pass
+def fails_where_done(subject: Fake, op: Op) -> SubjectAnswer:
+    """A command that finds its work done fails, as `init` of many programs does."""
+    failed = op.command and (op.facts.items() <= subject.facts.items() or op.number == 2)
+    return says(Outcome.ERROR, "ok, status 1")() if failed else subject.does(op, new=None)
 
 
 @pytest.mark.parametrize(("there", "kind"), [({1, 2}, CrashClass.CLEAN), ({1}, CrashClass.UNRECOVERABLE)])
-def test_a_command_may_fail_where_it_was_done_before_and_nowhere_else(
-    there: set[int], kind: CrashClass, tmp_path: Path
-) -> None:
+def test_a_command_may_fail_where_it_was_done_before_and_nowhere_else(there: set[int], kind: CrashClass) -> None:
     ops = tuple(Op(number, f"add {number}", {f"{number} a": "1", f"{number} b": "1"}) for number in (1, 2, 3))
     workload = Workload((ops[0], replace(ops[1], command=True)), ops[2])
-    (tmp_path / "facts").write_text(json.dumps(workload.after(there)))
-    assert judge(Shelf(), tmp_path, workload, {1}, {1, 2}).kind is kind
+    subject = Fake(workload.after(there), submit=fails_where_done)
+    assert judge(subject, NOWHERE, workload, {1}, {1, 2}).kind is kind
 
 
 RECORD = "      - {call: record, args: {key: $key, value: $value}}\n"

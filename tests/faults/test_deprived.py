@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,197 +17,128 @@ from holdfast.conformance.faults.subject import (
     Facts,
     Op,
     Outcome,
-    Subject,
     SubjectAnswer,
     SubjectError,
     SubjectHangError,
     SubjectPartlyError,
+    Workload,
 )
+from tests.faults.fakes import NOWHERE, Fake, fails, says
 
 WORKLOAD = replace(puts(4, seed=4), once=True)
 FIRST = frozenset({1, 2, 3})
 LATE = WORKLOAD.ops[3]
 
 
-class Guard(Subject):
-    """It keeps its input in `there`, and recognises a repeated operation. Each case overrides one method."""
-
-    def __init__(self, *there: int) -> None:
-        self.there = set(there or FIRST)
-        self.stopped = False
-
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        pass
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        now = time.monotonic_ns()
-        new = op.number not in self.there
-        self.there.add(op.number)
-        return SubjectAnswer(Outcome.OK, now, now, new=new)
-
-    def dump(self) -> Facts:
-        return WORKLOAD.after(self.there)
-
-    def stop(self) -> None:
-        self.stopped = True
+def guard(*there: int, **instead: Callable[..., Any]) -> Fake:
+    """It has these operations, and does something in another way."""
+    return Fake(WORKLOAD.after(there or FIRST), **instead)
 
 
-class FailsToStart(Guard):
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        raise SubjectError("it exited with status 1: no such file")
-
-
-class HangsAtItsStart(Guard):
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        raise SubjectHangError("no answer within 10 s")
-
-
-class RefusesToShow(Guard):
-    def dump(self) -> Facts:
-        raise SubjectError("ERROR damaged")
-
-
-class HangsAtItsFacts(Guard):
-    def dump(self) -> Facts:
-        raise SubjectHangError("no answer within 5 s")
-
-
-class Refuses(Guard):
-    def submit(self, op: Op) -> SubjectAnswer:
-        return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="the store is away")
-
-
-class Hangs(Guard):
-    def submit(self, op: Op) -> SubjectAnswer:
-        return SubjectAnswer(Outcome.SILENT, time.monotonic_ns(), text="no answer within 5 s", hung=True)
-
-
-class Dies(RefusesToShow):
-    def submit(self, op: Op) -> SubjectAnswer:
-        return SubjectAnswer(Outcome.SILENT, time.monotonic_ns(), text="it exited with status 1")
-
-
-class Admits(RefusesToShow):
-    """It shows nothing, and takes everything for new."""
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        now = time.monotonic_ns()
-        return SubjectAnswer(Outcome.OK, now, now, new=True)
-
-
-class SaysSo(Guard):
-    """It answers OK, and has it nowhere."""
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        now = time.monotonic_ns()
-        return SubjectAnswer(Outcome.OK, now, now)
-
-
-class Changes(Guard):
-    def dump(self) -> Facts:
-        return {**super().dump(), "k1.left": "v9"}
-
-
-class HalfShown(Guard):
-    def dump(self) -> Facts:
-        return {name: value for name, value in super().dump().items() if name != "k3.left"}
-
-
-class TellsLess(Guard):
+def shows_less(subject: Fake, _: Op) -> SubjectAnswer:
     """Once it has shown all, and then not any more."""
+    subject.facts = {name: value for name, value in subject.facts.items() if not name.startswith("k2.")}
+    return says(Outcome.ERROR, "away")()
 
-    def submit(self, op: Op) -> SubjectAnswer:
-        self.there.discard(2)
-        return SubjectAnswer(Outcome.ERROR, time.monotonic_ns(), text="away")
+
+def changes(_: Fake, facts: Facts) -> Facts:
+    """It shows a value that no operation set."""
+    return {**facts, "k1.left": "v9"}
+
+
+def half_shown(_: Fake, facts: Facts) -> Facts:
+    """It shows half of an operation."""
+    return {name: value for name, value in facts.items() if name != "k3.left"}
+
+
+def says_new(subject: Fake, op: Op) -> SubjectAnswer:
+    """It takes everything for new."""
+    return subject.does(op, new=True)
+
+
+def deprived(subject: Fake, workload: Workload = WORKLOAD, owed: frozenset[int] = FIRST, **more: Any) -> Deprived:
+    """What it does in a folder without a file."""
+    return judge_deprived(subject, NOWHERE, workload, owed, FIRST, [LATE], **more)
+
+
+REFUSES_TO_SHOW = fails(SubjectError("ERROR damaged"))
+HANGS = fails(SubjectHangError("no answer within 5 s"))
+REFUSES = says(Outcome.REFUSED, "the store is away")
+# Each shows nothing, and one takes everything for new.
+DIES: dict[str, Callable[..., Any]] = {"dump": REFUSES_TO_SHOW, "submit": says(Outcome.SILENT, "it exited")}
+ADMITS: dict[str, Callable[..., Any]] = {"dump": REFUSES_TO_SHOW, "submit": says_new}
 
 
 @pytest.mark.parametrize(
     ("subject", "kind", "words"),
     [
-        (Guard(), CrashClass.CLEAN, ""),
-        (FailsToStart(), CrashClass.CLEAN, ""),
-        (RefusesToShow(), CrashClass.CLEAN, ""),
-        (Refuses(), CrashClass.CLEAN, ""),
-        (Dies(), CrashClass.CLEAN, ""),
-        (HangsAtItsStart(), CrashClass.UNRECOVERABLE, "a start, or a loud failure, in its time; got it hangs"),
-        (HangsAtItsFacts(), CrashClass.UNRECOVERABLE, "it hangs: no answer within 5 s"),
+        (guard(), CrashClass.CLEAN, ""),
+        (guard(start=fails(SubjectError("it exited with status 1: no such file"))), CrashClass.CLEAN, ""),
+        (guard(dump=REFUSES_TO_SHOW), CrashClass.CLEAN, ""),
+        (guard(submit=REFUSES), CrashClass.CLEAN, ""),
+        (guard(**DIES), CrashClass.CLEAN, ""),
+        (guard(start=HANGS), CrashClass.UNRECOVERABLE, "a start, or a loud failure, in its time; got it hangs"),
+        (guard(dump=HANGS), CrashClass.UNRECOVERABLE, "it hangs: no answer within 5 s"),
         (
-            Hangs(),
+            guard(submit=says(Outcome.SILENT, "no answer within 5 s", hung=True)),
             CrashClass.UNRECOVERABLE,
             f"{named(WORKLOAD.ops[0])}, sent again, to be answered, or refused, in its time",
         ),
-        (Guard(1, 2), CrashClass.LOST, "gone is operation 3"),
-        (Guard(1, 3), CrashClass.LOST, "gone is operation 2"),
-        (Guard(9), CrashClass.LOST, "no facts at all, as if nothing had ever been"),
-        (Admits(), CrashClass.INVENTED, f"{named(WORKLOAD.ops[0])}, sent again, to be known from before, or refused"),
-        (SaysSo(), CrashClass.LOST, "gone is operation 4"),
-        (Changes(), CrashClass.INVENTED, "k1.left is 'v9', which no operation set"),
-        (HalfShown(), CrashClass.TORN, "k3.left is absent"),
-        (TellsLess(), CrashClass.LOST, "gone is operation 2"),
+        (guard(1, 2), CrashClass.LOST, "gone is operation 3"),
+        (guard(1, 3), CrashClass.LOST, "gone is operation 2"),
+        (guard(9), CrashClass.LOST, "no facts at all, as if nothing had ever been"),
+        (
+            guard(**ADMITS),
+            CrashClass.INVENTED,
+            f"{named(WORKLOAD.ops[0])}, sent again, to be known from before, or refused",
+        ),
+        (guard(submit=says(Outcome.OK)), CrashClass.LOST, "gone is operation 4"),
+        (guard(dump=changes), CrashClass.INVENTED, "k1.left is 'v9', which no operation set"),
+        (guard(dump=half_shown), CrashClass.TORN, "k3.left is absent"),
+        (guard(submit=shows_less), CrashClass.LOST, "gone is operation 2"),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Guard) else None,
 )
-def test_what_is_shown_and_answered_has_to_be_true(
-    subject: Guard, kind: CrashClass, words: str, tmp_path: Path
-) -> None:
-    seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, [LATE])
+def test_what_is_shown_and_answered_has_to_be_true(subject: Fake, kind: CrashClass, words: str) -> None:
+    seen = deprived(subject)
     assert seen.verdict.kind is kind, str(seen.verdict)
     assert words in str(seen.verdict)
-    assert subject.stopped
+    assert subject.stops
 
 
 @pytest.mark.parametrize(
     ("subject", "kind"),
     [
-        (Guard(1, 2), CrashClass.CLEAN),
-        (Guard(2), CrashClass.CLEAN),
-        (Guard(9), CrashClass.CLEAN),
-        (Admits(), CrashClass.CLEAN),
-        (HalfShown(), CrashClass.TORN),
-        (Changes(), CrashClass.INVENTED),
-        (SaysSo(), CrashClass.LOST),
-        (TellsLess(), CrashClass.LOST),
-        (HangsAtItsFacts(), CrashClass.UNRECOVERABLE),
+        (guard(1, 2), CrashClass.CLEAN),
+        (guard(2), CrashClass.CLEAN),
+        (guard(9), CrashClass.CLEAN),
+        (guard(**ADMITS), CrashClass.CLEAN),
+        (guard(dump=half_shown), CrashClass.TORN),
+        (guard(dump=changes), CrashClass.INVENTED),
+        (guard(submit=says(Outcome.OK)), CrashClass.LOST),
+        (guard(submit=shows_less), CrashClass.LOST),
+        (guard(dump=HANGS), CrashClass.UNRECOVERABLE),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Guard) else None,
 )
-def test_an_older_state_may_do_and_a_wrong_one_never(subject: Guard, kind: CrashClass, tmp_path: Path) -> None:
-    seen = judge_deprived(subject, tmp_path, WORKLOAD, frozenset(), FIRST, [LATE])
+def test_an_older_state_may_do_and_a_wrong_one_never(subject: Fake, kind: CrashClass) -> None:
+    seen = deprived(subject, owed=frozenset())
     assert seen.verdict.kind is kind, str(seen.verdict)
 
 
-def test_what_was_done_meanwhile_is_told(tmp_path: Path) -> None:
-    seen = judge_deprived(Guard(), tmp_path, WORKLOAD, FIRST, FIRST, [LATE])
+def test_what_was_done_meanwhile_is_told() -> None:
+    seen = deprived(guard())
     assert seen == Deprived(seen.verdict, WORKLOAD.after(range(1, 5)), frozenset({1, 2, 3, 4}), *[FIRST | {4}] * 2)
-    assert judge_deprived(FailsToStart(), tmp_path, WORKLOAD, FIRST, FIRST, [LATE]).done == frozenset()
-    seen = judge_deprived(TellsLess(1, 2, 3), tmp_path, replace(WORKLOAD, once=False), frozenset(), FIRST, [LATE])
+    assert deprived(guard(start=fails(SubjectError("no")))).done == frozenset()
+    seen = deprived(guard(submit=shows_less), replace(WORKLOAD, once=False), frozenset())
     assert (seen.done, seen.may) == (frozenset(), frozenset({4}))
 
 
-def test_what_was_there_before_may_be_gone_only_with_what_came_after(tmp_path: Path) -> None:
-    class Before(Guard):
-        def dump(self) -> Facts:
-            return {}
-
-        def submit(self, op: Op) -> SubjectAnswer:
-            return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="no")
-
+def test_what_was_there_before_may_be_gone_only_with_what_came_after() -> None:
     workload = replace(WORKLOAD, before={"name": "value", "other": "value"})
-    assert judge_deprived(Before(), tmp_path, workload, frozenset(), FIRST, [LATE]).verdict.kind is CrashClass.CLEAN
-    verdict = judge_deprived(Before(), tmp_path, workload, FIRST, FIRST, [LATE]).verdict
+    empty = Fake(submit=REFUSES)
+    assert deprived(empty, workload, frozenset()).verdict.kind is CrashClass.CLEAN
+    verdict = deprived(empty, workload).verdict
     assert verdict.kind is CrashClass.LOST
     assert "no facts at all" in str(verdict)
-
-
-class ShowsPart(Guard):
-    """It refuses to report the rows, and denies the second operation elsewhere."""
-
-    def __init__(self, told: Facts) -> None:
-        super().__init__()
-        self.told = told
-
-    def dump(self) -> Facts:
-        raise SubjectPartlyError("rows: away", self.told, lambda name: name.endswith(".left"))
 
 
 LEFT = {name: value for name, value in WORKLOAD.after(FIRST).items() if name.endswith(".left")}
@@ -222,103 +152,82 @@ LEFT = {name: value for name, value in WORKLOAD.after(FIRST).items() if name.end
         ({name: value for name, value in LEFT.items() if name != "k2.left"}, CrashClass.LOST),
     ],
 )
-def test_what_it_tells_while_it_refuses_the_rest_has_to_be_true(told: Facts, kind: CrashClass, tmp_path: Path) -> None:
-    class Part(ShowsPart):
-        def submit(self, op: Op) -> SubjectAnswer:
-            return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="no")
-
-    assert judge_deprived(Part(told), tmp_path, WORKLOAD, FIRST, FIRST, [LATE]).verdict.kind is kind
+def test_what_it_tells_while_it_refuses_the_rest_has_to_be_true(told: Facts, kind: CrashClass) -> None:
+    partly = fails(SubjectPartlyError("rows: away", told, lambda name: name.endswith(".left")))
+    assert deprived(guard(submit=REFUSES, dump=partly)).verdict.kind is kind
 
 
 def test_one_that_runs_is_held_to_the_same() -> None:
-    assert judge_running(Guard(), WORKLOAD, FIRST, FIRST).kind is CrashClass.CLEAN
-    assert judge_running(Dies(), WORKLOAD, FIRST, FIRST).kind is CrashClass.CLEAN
-    assert judge_running(Guard(1), WORKLOAD, FIRST, FIRST).kind is CrashClass.LOST
-    assert judge_running(Admits(), WORKLOAD, FIRST, FIRST).kind is CrashClass.INVENTED
-    assert judge_running(HangsAtItsFacts(), WORKLOAD, FIRST, FIRST).kind is CrashClass.UNRECOVERABLE
+    assert judge_running(guard(), WORKLOAD, FIRST, FIRST).kind is CrashClass.CLEAN
+    assert judge_running(guard(**DIES), WORKLOAD, FIRST, FIRST).kind is CrashClass.CLEAN
+    assert judge_running(guard(1), WORKLOAD, FIRST, FIRST).kind is CrashClass.LOST
+    assert judge_running(guard(**ADMITS), WORKLOAD, FIRST, FIRST).kind is CrashClass.INVENTED
+    assert judge_running(guard(dump=HANGS), WORKLOAD, FIRST, FIRST).kind is CrashClass.UNRECOVERABLE
 
 
-class SaysNew(Guard):
-    def submit(self, op: Op) -> SubjectAnswer:
-        return replace(super().submit(op), new=True)
-
-
-def test_an_acknowledged_operation_that_is_done_now_again_is_an_effect_twice(tmp_path: Path) -> None:
+def test_an_acknowledged_operation_that_is_done_now_again_is_an_effect_twice() -> None:
     """After a crash as well: the facts are the same, and the answer shows it."""
-    verdict = judge(SaysNew(), tmp_path, WORKLOAD, FIRST, FIRST)
+    verdict = judge(guard(submit=says_new), NOWHERE, WORKLOAD, FIRST, FIRST)
     assert verdict.kind is CrashClass.INVENTED
     assert "the retry of operation 1" in verdict.expected
     assert verdict.came == "an answer that it was done now"
-    assert judge(Guard(), tmp_path, WORKLOAD, FIRST, FIRST).kind is CrashClass.CLEAN
+    assert judge(guard(), NOWHERE, WORKLOAD, FIRST, FIRST).kind is CrashClass.CLEAN
     # Where the same may be asked for again, it is not sent again.
-    assert judge(SaysNew(), tmp_path, replace(WORKLOAD, once=False), FIRST, FIRST).kind is CrashClass.CLEAN
+    several = replace(WORKLOAD, once=False)
+    assert judge(guard(submit=says_new), NOWHERE, several, FIRST, FIRST).kind is CrashClass.CLEAN
 
 
-class RefusesAgain(Guard):
+def refuses_again(subject: Fake, op: Op) -> SubjectAnswer:
     """What is there it does not know for what was sent, as who finds half of what it wrote."""
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        answer = super().submit(op)
-        return SubjectAnswer(Outcome.REFUSED, answer.sent_at, text="EXISTS") if op.number in FIRST else answer
+    return says(Outcome.REFUSED, "EXISTS")() if op.number in FIRST else subject.does(op)
 
 
-def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before(tmp_path: Path) -> None:
+def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before() -> None:
     prior = replace(WORKLOAD, prior=True)
     # Acknowledged, and in flight but there.
     for must in (FIRST, frozenset[int]()):
-        verdict = judge(RefusesAgain(), tmp_path, prior, must, FIRST)
+        verdict = judge(guard(submit=refuses_again), NOWHERE, prior, must, FIRST)
         assert verdict.kind is CrashClass.TORN
         assert "the retry of operation 1" in verdict.expected
         assert "accepted as known from before" in verdict.expected
         assert "a refusal (EXISTS)" in verdict.came
-        assert judge(Guard(), tmp_path, prior, must, FIRST).kind is CrashClass.CLEAN
+        assert judge(guard(), NOWHERE, prior, must, FIRST).kind is CrashClass.CLEAN
         # Where a refusal is as good, it is no failure.
-        assert judge(RefusesAgain(), tmp_path, WORKLOAD, must, FIRST).kind is CrashClass.CLEAN
+        assert judge(guard(submit=refuses_again), NOWHERE, WORKLOAD, must, FIRST).kind is CrashClass.CLEAN
     # While something is taken away, to refuse is right.
-    seen = judge_deprived(RefusesAgain(), tmp_path, prior, FIRST, FIRST, [LATE])
-    assert seen.verdict.kind is CrashClass.CLEAN
+    assert deprived(guard(submit=refuses_again), prior).verdict.kind is CrashClass.CLEAN
     with pytest.raises(ValueError, match="expected `once`"):
         replace(WORKLOAD, once=False, prior=True)
 
 
-class Locked(Guard):
-    """It refuses new operations while `away`; one that is not `right` remembers that it has refused."""
-
-    def __init__(self, *, right: bool) -> None:
-        super().__init__()
-        self.right, self.away, self.refused = right, False, set[int]()
+@pytest.mark.parametrize("right", [True, False])
+def test_the_same_process_does_what_it_has_refused_once_nothing_is_lacking(right: bool) -> None:
+    away, refused = list[bool](), set[int]()
 
     @contextmanager
-    def taken(self) -> Iterator[frozenset[int]]:
-        """What it needs is away."""
-        self.away = True
+    def taken() -> Iterator[frozenset[int]]:
+        away.append(True)
         yield frozenset()
-        self.away = False
+        away.clear()
 
-    def submit(self, op: Op) -> SubjectAnswer:
-        if op.number not in self.there and (self.away or op.number in self.refused):
-            self.refused |= set() if self.right else {op.number}
-            return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="BUSY")
-        return super().submit(op)
+    def locked(subject: Fake, op: Op) -> SubjectAnswer:
+        """It refuses new operations meanwhile; one that is not right remembers that it has refused."""
+        if not op.facts.items() <= subject.facts.items() and (away or op.number in refused):
+            refused.update(() if right else (op.number,))
+            return says(Outcome.REFUSED, "BUSY")()
+        return subject.does(op)
 
-
-@pytest.mark.parametrize("right", [True, False])
-def test_the_same_process_does_what_it_has_refused_once_nothing_is_lacking(right: bool, tmp_path: Path) -> None:
-    subject = Locked(right=right)
-    seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, [LATE], taking=subject.taken, again=True)
+    seen = deprived(guard(submit=locked), taking=taken, again=True)
     assert seen.verdict.kind is (CrashClass.CLEAN if right else CrashClass.TORN)
     assert (LATE.number in seen.done) is right
 
 
-def test_what_was_done_before_a_part_was_taken_away_is_owed(tmp_path: Path) -> None:
-    class Forgets(Guard):
-        @contextmanager
-        def taken(self) -> Iterator[frozenset[int]]:
-            """Its store is away, and it begins anew without what it did last."""
-            self.submit(LATE)
-            self.there -= {LATE.number}
-            yield frozenset({LATE.number})
+def test_what_was_done_before_a_part_was_taken_away_is_owed() -> None:
+    subject = guard()
 
-    subject = Forgets()
-    seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, [LATE], taking=subject.taken)
-    assert seen.verdict.kind is CrashClass.LOST
+    @contextmanager
+    def taken() -> Iterator[frozenset[int]]:
+        """Its store is away, and it begins anew without what it did last."""
+        yield frozenset({LATE.number})
+
+    assert deprived(subject, taking=taken).verdict.kind is CrashClass.LOST

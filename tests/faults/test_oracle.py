@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,13 +25,13 @@ from holdfast.conformance.faults.subject import (
     Instead,
     Op,
     Outcome,
-    Subject,
     SubjectAnswer,
     SubjectError,
     SubjectExposedError,
     SubjectReopenedError,
     Workload,
 )
+from tests.faults.fakes import NOWHERE, Fake, fails, says
 from tests.faults.stores.catalogue import STORES, Store
 from tests.faults.stores.log import MAGIC, record
 
@@ -165,100 +165,56 @@ def test_the_facts_are_clean_exactly_if_some_allowed_operations_give_them(data: 
     assert (compare(WORKLOAD, found, must, may).kind is CrashClass.CLEAN) == (found in allowed)
 
 
-class Memory(Subject):
-    """A subject within this process, on one file; what overrides a method is the bug."""
-
-    def __init__(self) -> None:
-        self.facts: dict[str, str] = {}
-        self.folder = Path()
-        self.starts = 0
-        self.stops = 0
-
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        self.folder = folder
-        self.starts += 1
-        file = folder / "facts"
-        self.facts = json.loads(file.read_text()) if file.exists() else {}
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        sent_at = time.monotonic_ns()
-        self.facts |= op.facts
-        (self.folder / "facts").write_text(json.dumps(self.facts))
-        return SubjectAnswer(Outcome.OK, sent_at, time.monotonic_ns())
-
-    def dump(self) -> Facts:
-        return dict(self.facts)
-
-    def stop(self) -> None:
-        self.stops += 1
+def counts_retries(subject: Fake, op: Op) -> SubjectAnswer:
+    """It has an effect twice."""
+    more = {"total": "2"} if op.facts.items() <= subject.facts.items() else {}
+    answer = subject.does(op, new=None)
+    subject.facts |= more
+    return answer
 
 
-class CountsRetries(Memory):
-    def submit(self, op: Op) -> SubjectAnswer:
-        again = op.facts.items() <= self.facts.items()
-        answer = super().submit(op)
-        if again:
-            self.facts["total"] = "2"
-        return answer
+def refuses_retries(subject: Fake, op: Op) -> SubjectAnswer:
+    """It remembers what it was asked, not what it did."""
+    return subject.does(op) if op.number == WORKLOAD.probe.number else says(Outcome.REFUSED, "a replay")()
 
 
-class RefusesRetries(Memory):
-    """Remembers what it was asked, not what it did."""
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        if op.number != WORKLOAD.probe.number:
-            return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="a replay")
-        return super().submit(op)
+def starts_once(subject: Fake) -> None:
+    """It does not start again."""
+    if subject.starts > 1:
+        raise SubjectError("it exited with status 1")
 
 
-class Forgets(Memory):
-    """Answers, and does not do it."""
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        return SubjectAnswer(Outcome.OK, time.monotonic_ns(), time.monotonic_ns())
-
-
-class StartsOnce(Memory):
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        super().start(folder, under)
-        if self.starts > 1:
-            raise SubjectError("it exited with status 1")
-
-
-class Wavers(Memory):
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        super().start(folder, under)
-        if self.starts > 1:
-            self.facts.pop("k1.right", None)
-
-
-class HangsAtItsEnd(Memory):
-    def stop(self) -> None:
-        super().stop()
-        raise SubjectError("it did not end within 5 s after its input")
+def wavers(subject: Fake, facts: Facts) -> Facts:
+    """It shows less after another start."""
+    return {name: value for name, value in facts.items() if subject.starts == 1 or name != "k1.right"}
 
 
 @pytest.mark.parametrize(
-    ("subject", "there", "kind", "words"),
+    ("instead", "there", "kind", "words"),
     [
-        (Memory(), {1, 2}, CrashClass.CLEAN, "clean"),
-        (Memory(), {1}, CrashClass.CLEAN, "clean"),
-        (CountsRetries(), {1, 2}, CrashClass.INVENTED, "total is '2', which no operation set"),
-        (RefusesRetries(), {1, 2}, CrashClass.CLEAN, "clean"),
-        (RefusesRetries(), {1}, CrashClass.TORN, "a refusal (a replay), and nothing of it there"),
-        (Forgets(), {1, 2}, CrashClass.LOST, "expected after a new write (PUT probe"),
-        (Forgets(), {1}, CrashClass.LOST, "expected after the retry of operation 2"),
-        (StartsOnce(), {1, 2}, CrashClass.UNSTABLE, "it exited with status 1"),
-        (Wavers(), {1, 2}, CrashClass.UNSTABLE, "k1.right is absent"),
-        (HangsAtItsEnd(), {1, 2}, CrashClass.UNRECOVERABLE, "did not end within 5 s"),
+        ({}, {1, 2}, CrashClass.CLEAN, "clean"),
+        ({}, {1}, CrashClass.CLEAN, "clean"),
+        ({"submit": counts_retries}, {1, 2}, CrashClass.INVENTED, "total is '2', which no operation set"),
+        ({"submit": refuses_retries}, {1, 2}, CrashClass.CLEAN, "clean"),
+        ({"submit": refuses_retries}, {1}, CrashClass.TORN, "a refusal (a replay), and nothing of it there"),
+        ({"submit": says(Outcome.OK)}, {1, 2}, CrashClass.LOST, "expected after a new write (PUT probe"),
+        ({"submit": says(Outcome.OK)}, {1}, CrashClass.LOST, "expected after the retry of operation 2"),
+        ({"start": starts_once}, {1, 2}, CrashClass.UNSTABLE, "it exited with status 1"),
+        ({"dump": wavers}, {1, 2}, CrashClass.UNSTABLE, "k1.right is absent"),
+        (
+            {"stop": fails(SubjectError("it did not end within 5 s after its input"))},
+            {1, 2},
+            CrashClass.UNRECOVERABLE,
+            "did not end within 5 s",
+        ),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Memory) else None,
 )
 def test_what_follows_the_restart_is_judged(
-    subject: Memory, there: set[int], kind: CrashClass, words: str, tmp_path: Path
+    instead: dict[str, Callable[..., Any]], there: set[int], kind: CrashClass, words: str, tmp_path: Path
 ) -> None:
     """The first operation was acknowledged, the second was in flight."""
     (tmp_path / "facts").write_text(json.dumps(WORKLOAD.after(there)))
+    subject = Fake(None, **instead)
     verdict = judge(subject, tmp_path, WORKLOAD, {1}, {1, 2})
     assert verdict.kind is kind, str(verdict)
     assert words in str(verdict)
@@ -268,7 +224,7 @@ def test_what_follows_the_restart_is_judged(
 def test_what_a_later_operation_covers_is_not_sent_again(tmp_path: Path) -> None:
     """The first failed, the sixth wrote the same name: done late, the first would rightly cover it."""
     (tmp_path / "facts").write_text(json.dumps(WORKLOAD.after(range(2, 8))))
-    assert judge(Memory(), tmp_path, WORKLOAD, {*range(2, 8)}, {*range(1, 8)}).kind is CrashClass.CLEAN
+    assert judge(Fake(), tmp_path, WORKLOAD, {*range(2, 8)}, {*range(1, 8)}).kind is CrashClass.CLEAN
 
 
 def recording(*actions: tuple[int, Event | Write]) -> Recording:
@@ -367,62 +323,26 @@ def test_what_is_recorded_behind_an_effect_is_due_once_it_is_acknowledged() -> N
     assert compare(workload, {"mark 1": "3"}, frozenset(), frozenset({1})).kind is CrashClass.TORN
 
 
-class Lost(Lines):
-    """It is not started, as something is wrong with what was left for it."""
-
-    def __init__(self, error: type[SubjectError]) -> None:
-        super().__init__(["true"])
-        self._error = error
-
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        del under
-        raise self._error(str(folder))
-
-
 @pytest.mark.parametrize("error", [SubjectExposedError, SubjectReopenedError])
-def test_what_is_left_in_clear_or_accepted_once_more_is_no_refusal_to_start(
-    error: type[SubjectError], tmp_path: Path
-) -> None:
-    assert judge(Lost(error), tmp_path, WORKLOAD, {1}, {1}).kind is CrashClass.INVENTED
-    seen = judge_deprived(Lost(error), tmp_path, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:])
-    assert seen.verdict.kind is CrashClass.INVENTED
-
-
-class Rewriting(Subject):
-    """What comes in place of an interrupted write ends with what that left, unless it is `right`."""
-
-    def __init__(self, *, right: bool) -> None:
-        self._right, self._shown, self._is_whole = right, dict[str, str](), True
-
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        """Nothing to do."""
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        now = time.monotonic_ns()
-        if op.part == "whole":
-            return (
-                SubjectAnswer(Outcome.OK, now, now)
-                if self._is_whole
-                else SubjectAnswer(Outcome.REFUSED, now, text="MALFORMED")
-            )
-        if op.part == "instead":
-            self._is_whole = self._right
-            self._shown |= {"object 1 kind": "another", "object 1 size": "small"}
-        self._shown |= op.facts
-        return SubjectAnswer(Outcome.OK, now, now)
-
-    def dump(self) -> Facts:
-        return dict(self._shown)
-
-    def stop(self) -> None:
-        """Nothing to do."""
+def test_what_is_left_in_clear_or_accepted_once_more_is_no_refusal_to_start(error: type[SubjectError]) -> None:
+    lost = Fake(start=fails(error("here")))
+    assert judge(lost, NOWHERE, WORKLOAD, {1}, {1}).kind is CrashClass.INVENTED
+    assert judge_deprived(lost, NOWHERE, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:]).verdict.kind is CrashClass.INVENTED
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_what_comes_in_place_of_an_interrupted_write_must_be_whole(right: bool, tmp_path: Path) -> None:
+def test_what_comes_in_place_of_an_interrupted_write_must_be_whole(right: bool) -> None:
+    def rewriting(subject: Fake, op: Op) -> SubjectAnswer:
+        """What comes in place of an interrupted write ends with what that left, unless it is right."""
+        if op.part == "whole":
+            return says(Outcome.OK)() if right else says(Outcome.REFUSED, "MALFORMED")()
+        if op.part == "instead":
+            subject.facts |= {"object 1 kind": "another", "object 1 size": "small"}
+        return subject.does(op, new=None)
+
     instead = Instead(Op(1, "put 1", {}, part="instead"), Op(1, "get 1", {}, part="whole"), ("object 1 ",))
     op = Op(1, "put 1", {"object 1 kind": "long", "object 1 size": "large"}, instead=instead)
     workload = Workload((op,), Op(2, "put 2", {"object 2 kind": "long", "object 2 size": "large"}), once=True)
-    verdict = judge(Rewriting(right=right), tmp_path, workload, frozenset(), {1}, instead=True)
+    verdict = judge(Fake(submit=rewriting), NOWHERE, workload, frozenset(), {1}, instead=True)
     assert verdict.kind is (CrashClass.CLEAN if right else CrashClass.TORN)
-    assert judge(Rewriting(right=right), tmp_path, workload, frozenset(), {1}).kind is CrashClass.CLEAN
+    assert judge(Fake(submit=rewriting), NOWHERE, workload, frozenset(), {1}).kind is CrashClass.CLEAN

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import pytest
 
 from holdfast.conformance.faults.lines import puts
 from holdfast.conformance.faults.order import (
@@ -29,7 +28,8 @@ from holdfast.conformance.faults.recording import (
     Unnamed,
     Write,
 )
-from holdfast.conformance.faults.subject import Facts, Op, Outcome, Subject, SubjectAnswer, perform
+from holdfast.conformance.faults.subject import Outcome, perform
+from tests.faults.fakes import Fake, says
 
 
 def recording(*actions: Action) -> Recording:
@@ -94,42 +94,19 @@ def test_the_first_points_are_where_a_file_is_written_under_its_own_name() -> No
 # A workload of which what is refused is sent again to the same process.
 
 
-class Answering(Subject):
-    """A subject that gives these answers, one after the other."""
-
-    def __init__(self, *outcomes: Outcome) -> None:
-        self._outcomes: Iterator[Outcome] = iter(outcomes)
-
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        """See `Subject`."""
-
-    def submit(self, op: Op) -> SubjectAnswer:
-        """See `Subject`."""
-        del op
-        outcome = next(self._outcomes)
-        return SubjectAnswer(outcome, 0, 1 if outcome is Outcome.OK else None)
-
-    def dump(self) -> Facts:
-        """See `Subject`."""
-        return {}
-
-    def stop(self) -> None:
-        """See `Subject`."""
-
-
-def sent(*outcomes: Outcome) -> list[int]:
-    """The numbers of the operations that are sent where these answers come."""
-    return [one.op.number for one in perform(Answering(*outcomes), puts(2), again=True).asked]
-
-
-def test_what_is_refused_is_sent_once_more_and_the_next_one_follows() -> None:
-    assert sent(Outcome.REFUSED, Outcome.OK, Outcome.OK) == [1, 1, 2]
-
-
-def test_what_is_refused_twice_is_left() -> None:
-    assert sent(Outcome.REFUSED, Outcome.REFUSED, Outcome.OK) == [1, 1, 2]
-
-
-def test_nothing_follows_an_operation_whose_effect_is_open() -> None:
-    assert sent(Outcome.ERROR) == [1]
-    assert sent(Outcome.REFUSED, Outcome.SILENT) == [1, 1]
+@pytest.mark.parametrize(
+    ("outcomes", "sent"),
+    [
+        ((Outcome.REFUSED, Outcome.OK, Outcome.OK), [1, 1, 2]),
+        ((Outcome.REFUSED, Outcome.REFUSED, Outcome.OK), [1, 1, 2]),
+        # Nothing follows an operation whose effect is open.
+        ((Outcome.ERROR,), [1]),
+        ((Outcome.REFUSED, Outcome.SILENT), [1, 1]),
+    ],
+)
+def test_what_is_refused_is_sent_once_more_and_the_next_one_follows(
+    outcomes: tuple[Outcome, ...], sent: list[int]
+) -> None:
+    answers = map(says, outcomes)
+    subject = Fake(submit=lambda *_: next(answers)())
+    assert [one.op.number for one in perform(subject, puts(2), again=True).asked] == sent
