@@ -65,46 +65,40 @@ def test_lost_without_the_store_is_open_for_it_says_not_seen_yet(
     assert "3 of 9, seed 1" in found.detail
 
 
-def test_the_gravest_finding_is_told() -> None:
-    found = judged(case(CRASH), report(CrashClass.LOST, CrashClass.INVENTED))
-    assert found.verdict is Verdict.FAIL_OPEN
-    assert "1 more" in found.detail
+NONE = replace(report(tried=0), total=0, tally="0 of 0", beside="does not apply: it starts no process")
 
 
-def test_what_could_not_be_seen_is_indeterminate() -> None:
-    found = judged(case(CRASH), report(unproven=("the recording does not explain these files: kv.db",)))
-    assert found.verdict is Verdict.INDETERMINATE
-    assert "kv.db" in found.detail
-
-
-def test_a_layer_that_tried_nothing_is_no_pass() -> None:
-    assert judged(case(CRASH), report(tried=0)).verdict is Verdict.NOT_REACHED
-
-
-def test_a_finding_is_told_although_not_all_could_be_seen() -> None:
-    assert judged(case(CRASH), report(CrashClass.LOST, unproven=("something",))).verdict is Verdict.LOST_DURABILITY
-
-
-def test_a_layer_that_does_not_apply_holds_nothing_up_and_says_so() -> None:
-    beside = replace(report(tried=0), total=0, tally="0 of 0", beside="does not apply: it starts no process")
-    found = judged(case(FaultLayer.DEPENDENCY_KILLED), beside)
-    assert found.verdict is Verdict.CONFORMS
-    assert found.detail == "dependency killed: does not apply: it starts no process"
-    assert judged(case(CRASH), report()).verdict is Verdict.CONFORMS
-    # A store that works through a mapping calls no write.
-    for layer in (FaultLayer.KILL_WITHIN_WRITE, FaultLayer.SHORT_WRITES, FaultLayer.FAILED_SYNC):
-        assert judged(case(layer), beside).verdict is Verdict.CONFORMS
-
-
-@pytest.mark.parametrize("layer", [CRASH, AWAY, FaultLayer.KILL, FaultLayer.CLOCK_BACK])
-def test_a_layer_that_always_applies_is_no_pass_because_it_is_said_not_to(layer: FaultLayer) -> None:
-    beside = replace(report(tried=0), total=0, tally="0 of 0", beside="does not apply: it starts no process")
-    assert judged(case(layer), beside).verdict is Verdict.NOT_REACHED
-
-
-def test_what_was_tried_applies() -> None:
-    beside = report(beside="does not apply: it starts no process")
-    assert judged(case(FaultLayer.DEPENDENCY_KILLED), beside).verdict is Verdict.NOT_REACHED
+@pytest.mark.parametrize(
+    ("layer", "told", "verdict", "words"),
+    [
+        (CRASH, report(), Verdict.CONFORMS, ""),
+        # The gravest finding is told, also where not all could be seen.
+        (CRASH, report(CrashClass.LOST, CrashClass.INVENTED), Verdict.FAIL_OPEN, "1 more"),
+        (CRASH, report(CrashClass.LOST, unproven=("something",)), Verdict.LOST_DURABILITY, "lost"),
+        (CRASH, report(unproven=("kv.db is not explained",)), Verdict.INDETERMINATE, "kv.db is not explained"),
+        # A layer that tried nothing is no pass.
+        (CRASH, report(tried=0), Verdict.NOT_REACHED, ""),
+        # One that does not apply holds nothing up and says so. A store that works through a mapping calls no write.
+        *(
+            (layer, NONE, Verdict.CONFORMS, f"{LAYERS[layer].value}: {NONE.beside}")
+            for layer in (
+                FaultLayer.DEPENDENCY_KILLED,
+                FaultLayer.KILL_WITHIN_WRITE,
+                FaultLayer.SHORT_WRITES,
+                FaultLayer.FAILED_SYNC,
+            )
+        ),
+        # One that always applies is no pass because it is said not to, and what was tried applies.
+        *((layer, NONE, Verdict.NOT_REACHED, "") for layer in (CRASH, AWAY, FaultLayer.KILL, FaultLayer.CLOCK_BACK)),
+        (FaultLayer.DEPENDENCY_KILLED, report(beside=NONE.beside), Verdict.NOT_REACHED, ""),
+    ],
+)
+def test_what_was_tried_and_what_was_not_decide(
+    layer: FaultLayer, told: SweepReport, verdict: Verdict, words: str
+) -> None:
+    found = judged(case(layer), told)
+    assert found.verdict is verdict
+    assert words in found.detail
 
 
 def test_signals_are_weaker_than_what_they_stand_for_and_can_only_say_no() -> None:

@@ -70,12 +70,21 @@ def _trial(work: Work, *, floor: int = 3, seconds: float | None = None) -> Trial
     return Trial(Tally(Layer.KILL, seed=0, floor=floor, most=5), work, Deadline(seconds))
 
 
-def _counting(total: int) -> Work:
+def _counting(total: int, *, tries: int | None = None, finds: bool = False, ends: Exception | None = None) -> Work:
+    """So many tries of all that there are; then it finds something, and ends with an error."""
+
     def work(tally: Tally) -> Iterator[None]:
         tally.total = total
-        for _ in range(total):
+        for _ in range(total if tries is None else tries):
             yield
             tally.tried += 1
+        yield
+        if finds:
+            tally.findings.append(BrokenPromise(1, CrashOutcome(CrashClass.LOST, "this", "that"), "So."))
+            tally.tried += 1
+            yield
+        if ends is not None:
+            raise ends
 
     return work
 
@@ -89,63 +98,36 @@ def test_a_floor_is_reached_whatever_time_it_takes_and_no_more_is_tried() -> Non
     assert trial.report().clean
 
 
-def test_all_that_there_are_is_enough() -> None:
-    report = _trial(_counting(2)).report()
-    assert (report.tried, report.floor, report.short, report.clean) == (2, 2, 0, True)
+OVER = OutOfTimeError()
 
 
-def test_behind_the_end_of_the_time_nothing_is_tried_and_the_floor_is_missed() -> None:
-    report = _trial(_counting(10), seconds=0).report(5)
-    assert (report.tried, report.floor, report.short, report.clean) == (0, 3, 3, False)
-    assert "a pass needs 3" in report.unproven[0]
-
-
-def test_a_try_that_is_cut_off_is_none() -> None:
-    def work(tally: Tally) -> Iterator[None]:
-        tally.total = 5
-        yield
-        tally.tried += 1
-        yield
-        raise OutOfTimeError
-
-    report = _trial(work).report()
-    assert (report.tried, report.short, report.clean) == (1, 2, False)
-
-
-def test_all_tries_without_the_check_after_them_are_no_pass_and_no_shortage_of_tries() -> None:
-    def work(tally: Tally) -> Iterator[None]:
-        tally.total = 1
-        yield
-        tally.tried += 1
-        yield
-        raise OutOfTimeError
-
-    report = _trial(work).report()
-    assert (report.tried, report.total, report.short, report.clean) == (1, 1, 0, False)
-    assert "a pass needs" not in report.unproven[0]
+@pytest.mark.parametrize(
+    ("work", "seconds", "tried", "floor", "short", "why"),
+    [
+        # All that there are is enough.
+        (_counting(2), None, 2, 2, 0, None),
+        # Behind the end of the time nothing is tried, and the floor is missed.
+        (_counting(10), 0, 0, 3, 3, "a pass needs 3"),
+        # A try that is cut off is none.
+        (_counting(5, tries=1, ends=OVER), None, 1, 3, 2, "a pass needs 3"),
+        # All tries without the check after them are no pass, and no shortage of tries.
+        (_counting(1, ends=OVER), None, 1, 1, 0, "the checks after the last one were not made"),
+        # What proves nothing says its own reason alone.
+        (_counting(1, tries=0, ends=RunError("it does not start")), None, 0, 1, 0, "it does not start"),
+    ],
+)
+def test_a_pass_is_all_that_is_owed_and_what_lacks_is_said(
+    work: Work, seconds: float | None, tried: int, floor: int, short: int, why: str | None
+) -> None:
+    report = _trial(work, seconds=seconds).report(5)
+    assert (report.tried, report.floor, report.short, report.clean) == (tried, floor, short, why is None)
+    assert [words[-len(why or "") :] for words in report.unproven] == ([] if why is None else [why])
 
 
 def test_what_was_found_before_the_time_ended_stays() -> None:
-    def work(tally: Tally) -> Iterator[None]:
-        tally.total = 5
-        yield
-        tally.findings.append(BrokenPromise(1, CrashOutcome(CrashClass.LOST, "this", "that"), "So."))
-        tally.tried += 1
-        yield
-        raise OutOfTimeError
-
-    report = _trial(work).report()
+    report = _trial(_counting(5, tries=1, finds=True, ends=OVER)).report()
     assert [one.verdict.kind for one in report.findings] == [CrashClass.LOST]
     assert not report.clean
-
-
-def test_what_proves_nothing_says_its_own_reason_alone() -> None:
-    def work(tally: Tally) -> Iterator[None]:
-        yield
-        raise RunError("it does not start")
-
-    report = _trial(work).report()
-    assert (report.unproven, report.short) == (("it does not start",), 0)
 
 
 def test_a_store_that_is_waited_for_is_ended_with_the_time_and_not_accused(tmp_path: Path) -> None:
