@@ -7,10 +7,11 @@ import itertools
 import random
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from holdfast.conformance.faults import fidelity, runs
 from holdfast.conformance.faults import sweep as subject_of_tests
 from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.oracle import CrashClass, judge
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.order import each_kind_first, spread
 from holdfast.conformance.faults.promises import Promises, UnplacedError
 from holdfast.conformance.faults.recording import (
@@ -33,10 +34,9 @@ from holdfast.conformance.faults.recording import (
 )
 from holdfast.conformance.faults.report import Layer, SweepReport, Tally, Trial, summed
 from holdfast.conformance.faults.runs import LEAST_TRIED, Run
-from holdfast.conformance.faults.subject import Op, Outcome, Workload, perform
+from holdfast.conformance.faults.subject import Op, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.faults.tracer import Injection
-from tests.conftest import thinned
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
 
 pytestmark = pytest.mark.usefixtures("tracer")
@@ -68,14 +68,14 @@ def sweep_of(subject_of: Callable[[Store], Lines], tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(subject_of_tests, "MOST_FINDINGS", 1)
     made: list[Sweep] = []
 
-    def make(store: Store, workload: Workload | None = None, *, least: int = LEAST_TRIED, seed: int = 0) -> Sweep:
-        command = subject_of(store)._command
+    def make(store: Store | tuple[str, ...], workload: Workload | None = None, **more: Any) -> Sweep:
+        command = store if isinstance(store, tuple) else subject_of(store)._command
 
         def lines(factor: float) -> Lines:
             return Lines(command, environment=ENVIRONMENT, limits=Limits().scaled(factor))
 
-        asked = workload or puts(6)
-        made.append(Sweep(lambda: lines(4), asked, seed=seed, least=least, traced=lambda: lines(20), parent=tmp_path))
+        more = {"least": LEAST_TRIED, "traced": lambda: lines(20), "parent": tmp_path, **more}
+        made.append(Sweep(lambda: lines(4), workload or puts(6), **more))
         return made[-1]
 
     yield make
@@ -109,12 +109,11 @@ def test_of_two_sessions_the_one_that_broke_the_promise_is_named(sweep_of: Make)
 
 @pytest.mark.parametrize("long", [False, True])
 def test_many_writes_owe_each_acknowledgement_and_a_second_session_unless_they_are_one_long_session(
-    tmp_path: Path, long: bool
+    sweep_of: Make, long: bool
 ) -> None:
     writer = (sys.executable, "-I", "-S", str(Path(subject_of_tests.__file__).with_name("writers.py")), "right")
     many = replace(puts(12), long=long)
-    with Sweep(lambda: Lines(writer), many, parent=tmp_path) as sweep:
-        report = sweep.trial(Layer.POWER).report(0)
+    report = sweep_of(writer, many).trial(Layer.POWER).report(0)
     assert report.clean
     assert (report.tried >= len(many.ops)) is not long
     assert (report.later > 0) is not long
@@ -167,24 +166,6 @@ def test_a_right_store_is_accused_from_no_seed(
         assert report.tried > 0
 
 
-@pytest.mark.parametrize("store", thinned(STORES), ids=lambda store: store.name)
-def test_a_store_takes_the_workload_and_keeps_it_as_long_as_nothing_fails(
-    store: Store, subject_of: Callable[[Store], Lines], tmp_path: Path
-) -> None:
-    """The broken ones too: no bug shows without the layer that it needs."""
-    workload, subject = puts(7, seed=4), subject_of(store)
-    subject.start(tmp_path)
-    try:
-        history = perform(subject, workload)
-        assert [one.answer.outcome for one in history.asked] == [Outcome.OK] * 7
-        assert subject.dump() == workload.after(history.must)
-    finally:
-        subject.stop()
-    # Two more starts, a new write between them.
-    verdict = judge(subject, tmp_path, workload, history.must, history.may)
-    assert verdict.kind is CrashClass.CLEAN, str(verdict)
-
-
 def test_the_catalogue_plants_bugs_for_every_layer() -> None:
     assert len({store.name for store in STORES}) == len(STORES)
     assert len(BUGS) >= 25
@@ -204,16 +185,6 @@ def test_without_telling_them_apart_nothing_is_said(monkeypatch: pytest.MonkeyPa
     assert "the self-test's right writer" in self_test()
 
 
-@pytest.mark.parametrize("layer", [Layer.POWER, Layer.KILL, Layer.RECOVERY, Layer.SYNC_ERRORS])
-def test_a_store_that_cannot_be_recorded_proves_nothing(layer: Layer, tmp_path: Path) -> None:
-    with Sweep(lambda: Lines((sys.executable, "-c", "")), puts(2), parent=tmp_path) as sweep:
-        report = sweep.trial(layer).report(1)
-    assert not report.clean
-    assert report.tried == 0
-    assert "expected it to start while it is recorded" in report.unproven[0]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_files_that_the_recording_does_not_explain_prove_nothing(
     sweep_of: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,103 +194,85 @@ def test_files_that_the_recording_does_not_explain_prove_nothing(
     assert report.unproven == ("the recording does not explain these files: facts.log",)
 
 
-def test_a_store_that_does_not_take_the_workload_proves_nothing(tmp_path: Path) -> None:
-    program = (
-        "import sys; print('READY', flush=True)\n"
-        "for line in sys.stdin: print('{}' if line == 'DUMP\\n' else 'REFUSED no', flush=True)"
-    )
-    with Sweep(lambda: Lines((sys.executable, "-c", program)), puts(2), parent=tmp_path) as sweep:
-        report = sweep.trial(Layer.POWER).report(1)
-    assert not report.clean
-    assert "expected every operation of the workload to be accepted" in report.unproven[0]
-
-
-def test_a_store_that_keeps_its_data_elsewhere_is_not_proven(
-    subject_of: Callable[[Store], Lines], tmp_path: Path
-) -> None:
-    """Every state of the work directory shows all of it, after every fault."""
-    command = subject_of(STORE["log-right"])._command
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    program = f"import os, sys; os.execvp({command[0]!r}, [*{command!r}, {str(elsewhere)!r}])"
-    elsewhere_too = (sys.executable, "-c", program)
-    with Sweep(lambda: Lines(elsewhere_too, environment=ENVIRONMENT), puts(2), parent=tmp_path) as sweep:
-        reports = [sweep.trial(layer).report(0) for layer in (Layer.POWER, Layer.KILL)]
-        reports += [Dependencies(sweep).trial(layer).report(0) for layer in (Layer.MISSING, Layer.DOWN)]
-    for report in reports:
-        assert not report.clean
-        assert report.tried == 0
-        assert "expected it to" in report.unproven[0] or "what it keeps does not lie in" in report.unproven[0]
-
-
-def test_what_it_keeps_elsewhere_is_named(tmp_path: Path) -> None:
-    program = f"""
+# Speaks lines, and does with its facts what is put in.
+_PROGRAM = """
 import json, os, sys
-kept = {str(tmp_path / "facts.json")!r}
-facts = json.load(open(kept)) if os.path.exists(kept) else {{}}
+kept = %r
+facts = json.load(open(kept)) if os.path.exists(kept) else {}
 print('READY', flush=True)
 for line in sys.stdin:
     words = line.split()
     if words == ['DUMP']:
         print(json.dumps(facts), flush=True)
     else:
-        facts |= {{words[1] + '.left': words[2], words[1] + '.right': words[2]}}
-        json.dump(facts, open(kept, 'w'))
-        print('OK', flush=True)
+        %s
 """
-    with Sweep(lambda: Lines((sys.executable, "-c", program)), puts(2), parent=tmp_path) as sweep:
-        report = sweep.trial(Layer.POWER).report(0)
-    assert not report.clean
-    assert "what it keeps does not lie in its work directory" in report.unproven[0]
-    assert "('k1.left', 'v1-" in report.unproven[0]
+_KEEPS = """facts |= {words[1] + '.left': words[2], words[1] + '.right': words[2]}
+        json.dump(facts, open(kept, 'w'))
+        print('OK', flush=True)"""
+_RECORDED = (Layer.POWER, Layer.KILL, Layer.RECOVERY, Layer.SYNC_ERRORS)
 
 
-def _plain(family: str, variant: str) -> tuple[str, ...]:
-    return (sys.executable, "-S", "-m", f"tests.faults.stores.{family}", variant)
+@pytest.mark.parametrize(
+    ("program", "layers", "words"),
+    [
+        ("", _RECORDED, "expected it to start while it is recorded"),
+        (
+            _PROGRAM % ("", "print('REFUSED no', flush=True)"),
+            (Layer.POWER,),
+            "expected every operation of the workload to be accepted",
+        ),
+        # Every state of its work directory shows all of it, and the first fact is named.
+        (_PROGRAM % ("ELSEWHERE", _KEEPS), (Layer.POWER, Layer.KILL), "in a folder in which no operation was done it"),
+        (_PROGRAM % ("ELSEWHERE", _KEEPS), (Layer.POWER,), "shows [('k1.left', 'v1-"),
+        (_PROGRAM % ("ELSEWHERE", _KEEPS), (Layer.MISSING, Layer.DOWN), "what it keeps does not lie in its work dir"),
+    ],
+)
+def test_a_store_that_is_not_whole_in_its_work_directory_proves_nothing(
+    program: str, layers: Sequence[Layer], words: str, sweep_of: Make, tmp_path: Path
+) -> None:
+    kept = tmp_path / "facts.json"
+    with sweep_of((sys.executable, "-c", program.replace("ELSEWHERE", str(kept))), puts(2)) as sweep:
+        for layer in layers:
+            report = (sweep if layer.is_recorded else Dependencies(sweep)).trial(layer).report(1)
+            assert (report.clean, report.tried, report.findings) == (False, 0, ())
+            assert words in report.unproven[0]
+            kept.unlink(missing_ok=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("variant", ["right", "first"])
-def test_a_session_is_long_enough_for_the_first_file_that_is_made_later(variant: str, tmp_path: Path) -> None:
+def test_a_session_is_long_enough_for_the_first_file_that_is_made_later(variant: str, sweep_of: Make) -> None:
     """Its second segment begins at the 21st write, and `first` goes on syncing the first one."""
-    command = _plain("segments", variant)
-    with Sweep(
-        lambda: Lines(command, environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path, longer=puts(40)
-    ) as sweep:
-        report = sweep.trial(Layer.POWER).report(0)
+    sweep = sweep_of(Store("segments", variant), puts(2), least=1, longer=puts(40))
+    report = sweep.trial(Layer.POWER).report(0)
     assert report.unproven == ()
     assert report.clean is (variant == "right")
     assert {finding.verdict.kind for finding in report.findings} == (set() if report.clean else {CrashClass.LOST})
     assert all("In a long session" in finding.story for finding in report.findings)
 
 
-def test_that_no_later_file_was_met_is_said(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
-    for store, note in (("log-right", "in 5 writes"), ("mapped-right", "in 3 writes, and the next was answered")):
-        family, variant = store.split("-")
-        large = puts(5, size=70_000, after=3) if family == "mapped" else puts(5)
-        with Sweep(
-            lambda f=family, v=variant: Lines(_plain(f, v), environment=ENVIRONMENT),  # type: ignore[misc]
-            puts(2),
-            least=1,
-            parent=tmp_path,
-            longer=large,
-        ) as sweep:
-            report = sweep.trial(Layer.POWER).report(0)
-        assert report.clean, report.unproven
-        assert note in report.tally
+@pytest.mark.parametrize(
+    ("family", "longer", "note"),
+    [
+        ("log", puts(5), "in 5 writes"),
+        ("mapped", puts(5, size=70_000, after=3), "in 3 writes, and the next was answered"),
+    ],
+)
+def test_that_no_later_file_was_met_is_said(family: str, longer: Workload, note: str, sweep_of: Make) -> None:
+    report = sweep_of(Store(family, "right"), puts(2), least=1, longer=longer).trial(Layer.POWER).report(0)
+    assert report.clean, report.unproven
+    assert note in report.tally
 
 
-def test_a_store_that_calls_no_write_has_nothing_that_is_torn(tmp_path: Path) -> None:
-    with Sweep(
-        lambda: Lines(_plain("mapped", "right"), environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path
-    ) as sweep:
-        for report in (sweep.trial(Layer.TORN_KILL).report(0), sweep.trial(Layer.SHORT).report(0)):
-            assert (report.clean, report.tried) == (True, 0)
-            assert "does not apply" in report.beside
-        assert sweep.trial(Layer.SYNC_ERRORS).report(0).tried
-    with Sweep(
-        lambda: Lines(_plain("mapped", "none"), environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path
-    ) as sweep:
-        assert {finding.verdict.kind for finding in sweep.trial(Layer.POWER).report(0).findings} == {CrashClass.LOST}
+def test_a_store_that_calls_no_write_has_nothing_that_is_torn(sweep_of: Make) -> None:
+    sweep = sweep_of(Store("mapped", "right"), puts(2), least=1)
+    for report in (sweep.trial(Layer.TORN_KILL).report(0), sweep.trial(Layer.SHORT).report(0)):
+        assert (report.clean, report.tried) == (True, 0)
+        assert "does not apply" in report.beside
+    assert sweep.trial(Layer.SYNC_ERRORS).report(0).tried
+    broken = sweep_of(Store("mapped", "none"), puts(2), least=1).trial(Layer.POWER).report(0)
+    assert {finding.verdict.kind for finding in broken.findings} == {CrashClass.LOST}
 
 
 _GROWN = Operation(1, 1, 1, "ftruncate", Truncate(1, 4096))
@@ -362,7 +315,9 @@ def test_of_two_sessions_both_have_to_have_nothing_to_try() -> None:
         assert (bool(report.beside), report.clean) == (beside, clean)
 
 
-def test_every_run_begins_on_a_copy_of_the_base(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
+def test_every_run_begins_on_a_copy_of_the_base(
+    subject_of: Callable[[Store], Lines], sweep_of: Make, tmp_path: Path
+) -> None:
     base, before = tmp_path / "base", puts(2, seed=9, names=2)
     base.mkdir()
     subject = subject_of(STORE["log-right"])
@@ -374,15 +329,15 @@ def test_every_run_begins_on_a_copy_of_the_base(subject_of: Callable[[Store], Li
     ops = tuple(Op(n, f"PUT k2 w{n}", {"k2.left": f"w{n}", "k2.right": f"w{n}"}) for n in (1, 2))
     probe = Op(3, "PUT probe p", {"probe.left": "p", "probe.right": "p"})
     workload = Workload(ops, probe, before=before.after(history.must))
-    with Sweep(lambda: subject_of(STORE["log-right"]), workload, base=base, least=2, parent=tmp_path) as sweep:
-        reports = [sweep.trial(layer).report(0) for layer in (Layer.POWER, Layer.KILL)]
-        reports += [Dependencies(sweep).trial(layer).report(0) for layer in (Layer.TRUNCATED, Layer.DOWN)]
+    sweep = sweep_of(STORE["log-right"], workload, base=base, least=2)
+    reports = [sweep.trial(layer).report(0) for layer in (Layer.POWER, Layer.KILL)]
+    reports += [Dependencies(sweep).trial(layer).report(0) for layer in (Layer.TRUNCATED, Layer.DOWN)]
     assert [report.findings for report in reports] == [()] * 4
     assert [report.clean for report in reports] == [True] * 4
     assert (base / "facts.log").read_bytes() == contents
-    with Sweep(lambda: subject_of(STORE["log-right"]), replace(workload, before={}), base=base) as sweep:
-        # What is there before has to be known.
-        assert "in a folder in which no operation was done it shows" in sweep.trial(Layer.POWER).report(0).unproven[0]
+    # What is there before has to be known.
+    unknown = sweep_of(STORE["log-right"], replace(workload, before={}), base=base).trial(Layer.POWER).report(0)
+    assert "in a folder in which no operation was done it shows" in unknown.unproven[0]
 
 
 def test_points_that_no_later_run_reaches_prove_nothing(sweep_of: Make) -> None:
@@ -394,23 +349,28 @@ def test_points_that_no_later_run_reaches_prove_nothing(sweep_of: Make) -> None:
     assert not report.findings
 
 
-def test_so_many_points_are_tried_whatever_time_they_take(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
-    for least, both in ((1, 2), (4, 6)):
-        with Sweep(lambda: subject_of(STORE["log-right"]), puts(3), least=least, parent=tmp_path) as sweep:
-            for layer in (Layer.KILL, Layer.SHORT)[: 2 if least == 1 else 1]:
-                assert sweep.trial(layer).report(0).tried == both
-
-
-def test_a_workload_of_one_operation_has_one_session(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
-    with Sweep(lambda: subject_of(STORE["log-right"]), puts(1), least=2, parent=tmp_path) as sweep:
-        report = sweep.trial(Layer.KILL).report(0)
-    assert (report.clean, report.tried, report.floor) == (True, 2, 2)
+@pytest.mark.parametrize(
+    ("count", "least", "both", "layers"),
+    [
+        (3, 1, 2, (Layer.KILL, Layer.SHORT)),
+        (3, 4, 6, (Layer.KILL,)),
+        # A workload of one operation has one session.
+        (1, 2, 2, (Layer.KILL,)),
+    ],
+)
+def test_so_many_points_are_tried_whatever_time_they_take(
+    count: int, least: int, both: int, layers: Sequence[Layer], sweep_of: Make
+) -> None:
+    sweep = sweep_of(STORE["log-right"], puts(count), least=least)
+    for layer in layers:
+        report = sweep.trial(layer).report(0)
+        assert (report.clean, report.tried, report.floor) == (True, both, both)
 
 
 def test_an_acknowledgement_that_cannot_be_placed_proves_nothing(
     sweep_of: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sweep = sweep_of(next(store for store in RIGHT if store.name == "log-right"))
+    sweep = sweep_of(STORE["log-right"])
     sweep.baseline()
 
     def lost(*_: object) -> Promises:
@@ -424,12 +384,12 @@ def test_an_acknowledgement_that_cannot_be_placed_proves_nothing(
 
 @pytest.mark.parametrize("layer", [Layer.POWER, Layer.KILL])
 def test_a_broken_state_is_kept_with_its_recording(
-    layer: Layer, subject_of: Callable[[Store], Lines], tmp_path: Path
+    layer: Layer, sweep_of: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = next(store for store in BUGS if store.name == "plain-in_place")
+    # The first of each class.
+    monkeypatch.undo()
     kept = tmp_path / "kept"
-    with Sweep(lambda: subject_of(store), puts(3), parent=tmp_path, keep=kept) as sweep:
-        report = sweep.trial(layer).report(5)
+    report = sweep_of(STORE["plain-in_place"], puts(3), keep=kept).trial(layer).report(5)
     found = {finding.kept for finding in report.findings} - {None}
     assert found == set(kept.rglob("*.tar"))
     for state in found:
@@ -448,8 +408,7 @@ def test_half_a_write_is_placed_at_the_write_and_not_at_the_operation_before_it(
 
 
 def test_the_same_seed_tries_the_same(sweep_of: Make) -> None:
-    store = next(store for store in BUGS if store.name == "log-no_checksum")
-    first, second = (sweep_of(store).trial(Layer.POWER).report(SECONDS) for _ in range(2))
+    first, second = (sweep_of(STORE["log-no_checksum"]).trial(Layer.POWER).report(SECONDS) for _ in range(2))
     assert [str(one) for one in first.findings] == [str(one) for one in second.findings]
     assert first.tried == second.tried
 
