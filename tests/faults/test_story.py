@@ -19,22 +19,22 @@ from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.story import draw as draw_finding
 from holdfast.conformance.faults.sweep import Sweep
 from holdfast.conformance.faults.timeline import MOST_OPERATIONS, Marks, draw
-from tests.faults.model.script import Script
+from tests.faults.model.script import Script, told
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT
 
 WORKLOAD = puts(2, size=60)
 LOST = CrashOutcome(CrashClass.LOST, "all", "0 of 1 acknowledged operations: gone is operation 1 (PUT k1 v1)")
 
 
+# A log that is synced once, and then written to without a sync until the acknowledgement in event 4.
+LOGGED = "has log; append log 1*100; fsync log; append log 2*12384; ack"
+ASKED = WORKLOAD.ops[0].text
+
+
 @pytest.fixture
 def script() -> Script:
-    """A log that is synced once, and then written to without a sync until the acknowledgement in event 4."""
-    script = Script(log=b"")
-    script.append("log", b"1" * 100)
-    script.fsync("log")
-    script.append("log", b"2" * 12_384)
-    script.ack()
-    return script
+    """What `LOGGED` says."""
+    return told(LOGGED)
 
 
 def minimum(script: Script, at: int) -> Candidate:
@@ -43,48 +43,57 @@ def minimum(script: Script, at: int) -> Candidate:
     return next(one for one in plan if one.stage is Stage.ACKNOWLEDGED)
 
 
-def test_it_names_the_acknowledgement_and_what_was_not_synced(script: Script) -> None:
-    told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), minimum(script, 4), LOST)
-    assert told == (
-        f"The acknowledgement of `{WORKLOAD.ops[0].text}` left at event 4; at that time log had 12,384 unsynced "
-        "bytes (op 3, last sync at op 2); after power loss (unsynced dropped) the store held 0 of 1 acknowledged "
-        "operations."
-    )
-
-
-def test_it_says_when_more_was_done_before_the_power_failed(script: Script) -> None:
-    last = script.append("log", b"3")
-    script.ack()
-    told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), minimum(script, last + 1), LOST)
-    assert f"left at event 4; when the power failed, after operation {last + 1}, log had 12,385 unsynced bytes" in told
-    assert "(ops 3\N{EN DASH}5, last sync at op 2)" in told
-
-
-def test_without_an_acknowledgement_it_says_when_the_power_failed(script: Script) -> None:
-    told = story.of_power_loss(
-        WORKLOAD, Promises({}, {}), minimum(script, 4), CrashOutcome(CrashClass.INIT, "a start", "none")
-    )
-    assert told.startswith("The power failed after operation 4; at that time log had 12,384 unsynced bytes")
-    assert told.endswith("after power loss (unsynced dropped) the store did not come back.")
+@pytest.mark.parametrize(
+    ("more", "at", "acknowledged", "verdict", "due"),
+    [
+        (
+            "",
+            4,
+            {1: 4},
+            LOST,
+            f"The acknowledgement of `{ASKED}` left at event 4; at that time log had 12,384 unsynced bytes (op 3, last "
+            "sync at op 2); after power loss (unsynced dropped) the store held 0 of 1 acknowledged operations.",
+        ),
+        # More was done before the power failed.
+        (
+            "; append log 3; ack",
+            6,
+            {1: 4},
+            LOST,
+            f"The acknowledgement of `{ASKED}` left at event 4; when the power failed, after operation 6, log had "
+            "12,385 unsynced bytes (ops 3\N{EN DASH}5, last sync at op 2); after power loss (unsynced dropped) the "
+            "store held 0 of 1 acknowledged operations.",
+        ),
+        (
+            "",
+            4,
+            {},
+            CrashOutcome(CrashClass.INIT, "a start", "none"),
+            "The power failed after operation 4; at that time log had 12,384 unsynced bytes (op 3, last sync at op 2); "
+            "after power loss (unsynced dropped) the store did not come back.",
+        ),
+    ],
+)
+def test_it_names_the_acknowledgement_what_was_not_synced_and_when_the_power_failed(
+    more: str, at: int, acknowledged: dict[int, int], verdict: CrashOutcome, due: str
+) -> None:
+    promises = Promises(dict.fromkeys(acknowledged, 1), acknowledged)
+    assert story.of_power_loss(WORKLOAD, promises, minimum(told(LOGGED + more), at), verdict) == due
 
 
 def test_it_says_on_which_file_systems_the_disk_may_stand_so() -> None:
-    script = Script(a=b"", log=b"")
-    script.rename("a", "b")
-    script.append("log", b"1")
-    script.fsync("log")
-    script.ack()
+    script = told("has a; has log; rename a b; append log 1; fsync log; ack")
     lost = next(one for one in Plan(script.recording, acknowledgements=[4]) if b"a" in one.state.tree)
-    told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), lost, LOST)
-    assert "after power loss on btrfs (unsynced dropped)" in told
+    text = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), lost, LOST)
+    assert "after power loss on btrfs (unsynced dropped)" in text
     assert story.marks(Promises({1: 1}, {1: 4}), lost).systems == "btrfs"
 
 
 def test_it_says_which_part_of_a_write_is_there(script: Script) -> None:
     torn = next(one for one in Plan(script.recording) if one.state.kind is StateRule.TORN and 4 in one.numbers)
-    told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), torn, CrashOutcome(CrashClass.TORN, "all", "half"))
-    assert "after power loss (torn write: of 12,384 bytes of operation 3 in log the first " in told
-    assert told.endswith("kept) a write was there by half.")
+    text = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), torn, CrashOutcome(CrashClass.TORN, "all", "half"))
+    assert "after power loss (torn write: of 12,384 bytes of operation 3 in log the first " in text
+    assert text.endswith("kept) a write was there by half.")
 
 
 def test_the_picture_gets_what_was_not_on_disk(script: Script) -> None:
@@ -101,14 +110,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture
 def logged() -> Script:
     """Two writes to a log, of which one is synced, and two acknowledgements."""
-    logged = Script(log=b"")
-    logged.append("log", b"1" * 600)
-    logged.fsync("log")
-    logged.ack()
-    logged.create("new")
-    logged.append("log", b"2" * 1200)
-    logged.ack()
-    return logged
+    return told("has log; append log 1*600; fsync log; ack; create new; append log 2*1200; ack")
 
 
 def titles(picture: str) -> list[str]:

@@ -172,27 +172,57 @@ def mounted(tmp_path: Path) -> Path:
         missing(unable)
     folder = tmp_path / "work"
     folder.mkdir()
-    (folder / "there").write_text("before")
     return folder
 
 
-def _under(disk: Disk, folder: Path, script: str, size: int = 16384) -> subprocess.CompletedProcess[str]:
-    argv = [*mounts.argv(disk, folder, folder.parent / "mark", size), "/bin/sh", "-c", script, "sh", str(folder)]
+def _under(disk: Disk, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    argv = [*mounts.argv(disk, folder, folder.parent / "mark", 16384), *command]
     return subprocess.run(argv, capture_output=True, text=True, timeout=busy(_PATIENCE_S), check=False)
 
 
-def test_a_read_only_folder_shows_all_and_takes_nothing(mounted: Path) -> None:
-    done = _under(Disk.READ_ONLY, mounted, 'cat "$1/there"; echo; id -u; echo 1 > "$1/new"')
-    assert done.stdout.split() == ["before", str(os.getuid())]
-    assert "Read-only file system" in done.stderr
-    assert [one.name for one in mounted.iterdir()] == ["there"]
-    assert (mounted.parent / "mark").exists()
+@pytest.mark.parametrize(
+    ("disk", "script", "there", "status", "said", "error", "left"),
+    [
+        (
+            Disk.READ_ONLY,
+            "cat there; id -u; echo 1 > new",
+            6,
+            2,
+            f"before{os.getuid()}\n",
+            "Read-only file",
+            {"there": 6},
+        ),
+        (Disk.AS_IT_IS, "echo 1 > new", 6, 0, "", "", {"there": 6, "new": 2}),
+        (
+            Disk.SMALL,
+            "cat there; rm there; head -c 99999 /dev/zero > new; exit 7",
+            6,
+            7,
+            "before",
+            "No space left on device",
+            {"new": 16384},
+        ),
+        # A disk that is too small for what there is is none.
+        (Disk.SMALL, "echo ran", 30000, 125, "", "mounts: ", {"there": 30000}),
+    ],
+)
+def test_a_command_meets_its_disk_and_leaves_what_it_could_write(
+    disk: Disk, script: str, there: int, status: int, said: str, error: str, left: dict[str, int], mounted: Path
+) -> None:
+    (mounted / "there").write_text("before".ljust(there, "."))
+    done = _under(disk, mounted, "/bin/sh", "-c", f"cd {mounted}; {script}")
+    assert (done.returncode, done.stdout) == (status, said)
+    assert error in done.stderr
+    assert {one.name: one.stat().st_size for one in mounted.iterdir()} == left
+    assert (mounted.parent / "mark").exists() is (status != 125)
+    # Behind it there is no mount.
     (mounted / "new").touch()
 
 
-def test_a_folder_as_it_is_takes_everything(mounted: Path) -> None:
-    assert _under(Disk.AS_IT_IS, mounted, 'echo 1 > "$1/new"').returncode == 0
-    assert (mounted / "new").read_text() == "1\n"
+def test_a_command_that_is_not_there_is_told(mounted: Path) -> None:
+    done = _under(Disk.READ_ONLY, mounted, "/nowhere/store")
+    assert done.returncode == 127
+    assert "/nowhere/store: No such file" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -223,28 +253,9 @@ def test_it_takes_no_root(disk: Disk, said: str, left: int) -> None:
         assert (folder / "there").stat().st_size == left
 
 
-def test_a_small_disk_becomes_full_and_is_handed_back(mounted: Path) -> None:
-    done = _under(Disk.SMALL, mounted, 'cat "$1/there"; rm "$1/there"; head -c 99999 /dev/zero > "$1/new"; exit 7')
-    assert done.returncode == 7
-    assert done.stdout == "before"
-    assert "No space left on device" in done.stderr
-    assert [(one.name, one.stat().st_size) for one in mounted.iterdir()] == [("new", 16384)]
-    assert (mounted.parent / "mark").exists()
-
-
-def test_a_disk_too_small_for_what_there_is_is_none(mounted: Path) -> None:
-    (mounted / "large").write_bytes(bytes(30000))
-    done = _under(Disk.SMALL, mounted, "echo ran")
-    assert done.returncode == 125
-    assert done.stdout == ""
-    assert "mounts: " in done.stderr
-    assert (mounted / "large").stat().st_size == 30000
-    assert not (mounted.parent / "mark").exists()
-
-
 def test_a_small_disk_ends_with_what_the_command_left_running(mounted: Path) -> None:
     script = f'{sys.executable} -c "import os, time; os.setsid(); time.sleep(60)" & echo $!; sleep 0.3'
-    done = _under(Disk.SMALL, mounted, f"({script}) > $1/pid")
+    done = _under(Disk.SMALL, mounted, "/bin/sh", "-c", f"({script}) > {mounted}/pid")
     assert done.returncode == 0
     assert not psutil.pid_exists(int((mounted / "pid").read_text()))
 
@@ -260,13 +271,6 @@ def test_a_command_that_is_told_to_end_still_hands_back(mounted: Path) -> None:
         assert child.wait(busy(_PATIENCE_S)) == 128 + signal.SIGKILL
     assert (mounted / "new").exists()
     assert mark.exists()
-
-
-def test_a_command_that_is_not_there_is_told(mounted: Path) -> None:
-    argv = [*mounts.argv(Disk.READ_ONLY, mounted, mounted.parent / "mark"), "/nowhere/store"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=busy(_PATIENCE_S), check=False)
-    assert done.returncode == 127
-    assert "/nowhere/store: No such file" in done.stderr
 
 
 # Each leaves a process that sleeps: a child, one that left its session and parent, one that emptied its environment

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from tests.faults.stores.log import MAGIC, record, records
-from tests.faults.stores.serve import Kept, serve, write_all
+from tests.faults.stores.serve import Kept, serve, write_all, write_file
 
 # Bytes that `in_place` reserves for its log.
 _ROOM = 1 << 16
@@ -43,11 +43,11 @@ class Marked(Kept):
 
     def _make(self, path: Path) -> bytes:
         data = MAGIC + bytes(_ROOM if self._variant == "in_place" else 0)
-        _write(path, data)
+        write_file(path, data)
         if self._variant == "bare":
             self._ready.touch()
             return data
-        _write(self._new, b"1")
+        write_file(self._new, b"1")
         if self._variant != "late":
             self._new.replace(self._ready)
         return data
@@ -61,15 +61,6 @@ class Marked(Kept):
         os.fdatasync(self._fd)
         self._end += len(data)
         self._facts |= facts
-
-
-def _write(path: Path, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        write_all(fd, data)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import zlib
 from pathlib import Path
 
-from tests.faults.stores.serve import Kept, serve, sync_folder, write_all
+from tests.faults.stores.serve import Kept, checked, serve, sync_folder, unchecked, write_file
 
 
 class Plain(Kept):
@@ -21,15 +19,12 @@ class Plain(Kept):
         self._file = folder / "facts.json"
         self._facts: dict[str, str] = {}
         if self._file.exists():
-            check, body = self._file.read_bytes().split(b"\n", 1)
-            if variant != "no_checksum" and int(check, 16) != zlib.crc32(body):
-                raise ValueError("facts.json is damaged")
+            body = unchecked(self._file.read_bytes(), "facts.json", believes=variant == "no_checksum")
             self._facts = json.loads(body)
 
     def put(self, facts: dict[str, str]) -> None:
         changed = {**self._facts, **facts}
-        body = json.dumps(changed, indent=1).encode()
-        data = b"%08x\n" % zlib.crc32(body) + body
+        data = checked(json.dumps(changed, indent=1).encode())
         if self._variant == "swallow":
             with contextlib.suppress(OSError):
                 self._replace(data)
@@ -50,16 +45,8 @@ class Plain(Kept):
             sync_folder(self._folder)
 
     def _write(self, path: Path, data: bytes) -> None:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        try:
-            if self._variant == "short":
-                os.write(fd, data)
-            else:
-                write_all(fd, data)
-            if self._variant not in ("none", "no_fsync"):
-                os.fsync(fd)
-        finally:
-            os.close(fd)
+        synced = self._variant not in ("none", "no_fsync")
+        write_file(path, data, whole=self._variant != "short", synced=synced)
 
 
 if __name__ == "__main__":

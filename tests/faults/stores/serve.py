@@ -75,6 +75,33 @@ def write_all(fd: int, data: bytes) -> None:
         data = data[os.write(fd, data) :]
 
 
+def write_file(path: str | os.PathLike[str], data: bytes, *, whole: bool = True, synced: bool = True) -> None:
+    """Make a file of these bytes. One that is not `whole` has what a single write took."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        if whole:
+            write_all(fd, data)
+        else:
+            os.write(fd, data)
+        if synced:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def checked(body: bytes) -> bytes:
+    """The bytes of a file: a checksum in the first line, and then these."""
+    return b"%08x\n" % zlib.crc32(body) + body
+
+
+def unchecked(data: bytes, name: str, *, believes: bool = False) -> bytes:
+    """What the checksum in the first line is of. Raises ValueError if it is of something else."""
+    check, _, body = data.partition(b"\n")
+    if not believes and int(check, 16) != zlib.crc32(body):
+        raise ValueError(f"{name} is damaged")
+    return body
+
+
 def seal(facts: dict[str, str]) -> str:
     """A checksum of all facts, for databases that have none of their own."""
     return f"{zlib.crc32(json.dumps(facts, sort_keys=True).encode()):08x}"

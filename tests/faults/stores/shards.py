@@ -6,17 +6,9 @@ It promises to detect every change to a file.
 from __future__ import annotations
 
 import json
-import os
-import zlib
 from pathlib import Path
 
-from tests.faults.stores.serve import serve, sync_folder, write_all
-
-
-def sealed(told: object) -> bytes:
-    """The bytes of a file: a checksum in the first line, JSON in the second."""
-    body = json.dumps(told).encode()
-    return b"%08x\n" % zlib.crc32(body) + body
+from tests.faults.stores.serve import checked, serve, sync_folder, unchecked, write_file
 
 
 class Shards:
@@ -54,28 +46,20 @@ class Shards:
 
     def _unsealed(self, path: Path) -> dict[str, str] | list[str]:
         """What is in a file. Raises ValueError if it is damaged."""
-        check, _, body = path.read_bytes().partition(b"\n")
-        if int(check, 16) != zlib.crc32(body):
-            raise ValueError(f"{path.name} is damaged")
-        told: dict[str, str] | list[str] = json.loads(body)
+        told: dict[str, str] | list[str] = json.loads(unchecked(path.read_bytes(), path.name))
         return told
 
     def put(self, facts: dict[str, str]) -> None:
         name = min(facts).rpartition(".")[0]
-        self._replace(self._path(name), sealed(facts))
+        self._replace(self._path(name), facts)
         if name not in self._facts:
-            self._replace(self._index, sealed(sorted({*self._facts, name})))
+            self._replace(self._index, sorted({*self._facts, name}))
         self._facts[name] = facts
 
-    def _replace(self, path: Path, data: bytes) -> None:
+    def _replace(self, path: Path, told: object) -> None:
         new = self._folder / "new"
         new.unlink(missing_ok=True)
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        try:
-            write_all(fd, data)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        write_file(new, checked(json.dumps(told).encode()))
         new.replace(path)
         sync_folder(self._folder)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from pathlib import Path
 
 from tests.faults.stores.log import MAGIC, opened, record, records
-from tests.faults.stores.serve import Kept, serve, sync_folder, write_all
+from tests.faults.stores.serve import Kept, checked, serve, sync_folder, unchecked, write_all, write_file
 
 _EVERY = 3
 
@@ -37,10 +36,7 @@ class Snapshot(Kept):
         self._last = 0
         snapshot = folder / "snapshot"
         if snapshot.exists():
-            check, body = snapshot.read_bytes().split(b"\n", 1)
-            if int(check, 16) != zlib.crc32(body):
-                raise ValueError("the snapshot is damaged")
-            told = json.loads(body)
+            told = json.loads(unchecked(snapshot.read_bytes(), "the snapshot"))
             self._last, self._state = told["last"], told["state"]
         path = folder / "log"
         if snapshot.exists() and not path.exists() and variant != "log_anew":
@@ -77,20 +73,10 @@ class Snapshot(Kept):
         """First the snapshot, for certain; then the log is not needed any more."""
         if self._variant == "truncates_first":
             self._empty()
-        body = json.dumps({"last": self._last, "state": self._state}).encode()
-        data = b"%08x\n" % zlib.crc32(body) + body
+        data = checked(json.dumps({"last": self._last, "state": self._state}).encode())
         new = self._folder / "snapshot.new"
         new.unlink(missing_ok=True)
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        try:
-            if self._variant == "short":
-                os.write(fd, data)
-            else:
-                write_all(fd, data)
-            if self._variant != "no_fsync":
-                os.fsync(fd)
-        finally:
-            os.close(fd)
+        write_file(new, data, whole=self._variant != "short", synced=self._variant != "no_fsync")
         new.replace(self._folder / "snapshot")
         if self._variant != "no_folder_fsync":
             sync_folder(self._folder)
