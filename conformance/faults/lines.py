@@ -23,7 +23,7 @@ from typing import IO, NoReturn
 
 import psutil
 
-from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
+from holdfast.conformance.faults.report import Deadline, OutOfTimeError
 from holdfast.conformance.faults.subject import (
     Facts,
     Op,

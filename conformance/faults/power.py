@@ -18,10 +18,9 @@ from holdfast.conformance.faults.model.states import StateRule
 from holdfast.conformance.faults.model.survey import Stage
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, judge
 from holdfast.conformance.faults.order import spread
-from holdfast.conformance.faults.promises import Promises
 from holdfast.conformance.faults.recording import Event, Recording, Sync
 from holdfast.conformance.faults.report import BrokenPromise, Tally
-from holdfast.conformance.faults.runs import Runs
+from holdfast.conformance.faults.runs import Promises, Runs
 from holdfast.conformance.faults.subject import Subject
 from holdfast.conformance.faults.tracer import Injection
 

@@ -6,17 +6,40 @@ nothing, is not clean.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum, unique
 from pathlib import Path
 from typing import TypeAlias
 
-from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
 from holdfast.conformance.faults.recording import Event, Recording
-from holdfast.conformance.faults.timeline import Marks
+
+# The deadline of a whole command: after it every wait ends, and unfinished work does not count
+
+
+class OutOfTimeError(Exception):
+    """The time has ended. It says nothing of unfinished work: a trial that was cut off does not count."""
+
+
+class Deadline:
+    """A deadline on the monotonic clock; without seconds there is none."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        """`seconds` from now on."""
+        self.at = math.inf if seconds is None else time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left, or 0."""
+        return max(0.0, self.at - time.monotonic())
+
+    def check(self) -> None:
+        """Raises OutOfTimeError if the deadline is over."""
+        if time.monotonic() >= self.at:
+            raise OutOfTimeError("the time is over")
 
 
 @unique
@@ -68,6 +91,23 @@ class Layer(StrEnum):
 
 # Layers with many restarts for each try: they strike in the first session alone.
 IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What is known of a run besides its recording; numbers are those of recorded operations.
+
+    `acknowledged`: by the number of the workload's operation, the event that acknowledged it. `crash`: after which
+    operation it crashed. `lost`: of the operations that were not durable then, those whose effect is gone, or a part;
+    and of the syncs that failed, those that lost what they were to save. `systems`: the file systems on which it is so,
+    empty if on all (`Point`). `idle`: before which operations the store had waited for a request.
+    """
+
+    acknowledged: Mapping[int, int] = field(default_factory=dict)
+    crash: int | None = None
+    lost: Collection[int] = ()
+    systems: str = ""
+    idle: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from typing import Self
 
 from holdfast.conformance.faults import naming, power
 from holdfast.conformance.faults.copying import copy
-from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.naming import short
 from holdfast.conformance.faults.oracle import CrashClass, judge, untrue
@@ -38,7 +37,9 @@ from holdfast.conformance.faults.order import (
 from holdfast.conformance.faults.report import (
     IN_ONE,
     BrokenPromise,
+    Deadline,
     Layer,
+    Marks,
     RunError,
     Tally,
     Trial,
@@ -47,7 +48,6 @@ from holdfast.conformance.faults.report import (
 )
 from holdfast.conformance.faults.runs import Run, Runs, Send, in_order
 from holdfast.conformance.faults.subject import Outcome, perform
-from holdfast.conformance.faults.timeline import Marks
 from holdfast.conformance.faults.tracer import Injection
 
 # A layer stops at this number of failures: one is enough to say no, some more help to find what they have in common.

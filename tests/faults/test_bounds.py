@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
 from holdfast.conformance.faults.recording import (
@@ -23,7 +22,17 @@ from holdfast.conformance.faults.recording import (
     operation_line,
     read,
 )
-from holdfast.conformance.faults.report import BrokenPromise, Layer, RunError, SweepReport, Tally, Trial, Work
+from holdfast.conformance.faults.report import (
+    BrokenPromise,
+    Deadline,
+    Layer,
+    OutOfTimeError,
+    RunError,
+    SweepReport,
+    Tally,
+    Trial,
+    Work,
+)
 from holdfast.conformance.faults.sweep import Sweep
 from tests.pace import busy
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from holdfast.conformance.faults.deprived import judge_deprived
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, compare, judge
-from holdfast.conformance.faults.promises import UnplacedError, acknowledgements
 from holdfast.conformance.faults.recording import Ending, Event, Operation, Recording, Write
+from holdfast.conformance.faults.report import RunError
+from holdfast.conformance.faults.runs import acknowledgements
 from holdfast.conformance.faults.subject import (
     Asked,
     Facts,
@@ -281,7 +282,7 @@ def test_a_refusal_promises_that_nothing_was_done_and_an_error_promises_nothing(
 
 def test_a_success_that_nothing_recorded_told_of_proves_nothing() -> None:
     made = recording((10, SAID), (25, WROTE), (35, SAID))
-    with pytest.raises(UnplacedError, match=r"operation 1 \(PUT k1 .*was acknowledged"):
+    with pytest.raises(RunError, match=r"operation 1 \(PUT k1 .*was acknowledged"):
         acknowledgements(made, History((asked(1, Outcome.OK, 20, 30),)))
 
 

@@ -8,17 +8,15 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from holdfast.conformance.faults import story
-from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.model.plan import Candidate, Plan
 from holdfast.conformance.faults.model.states import StateRule
 from holdfast.conformance.faults.model.survey import Stage
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
-from holdfast.conformance.faults.promises import Promises
-from holdfast.conformance.faults.report import Layer
-from holdfast.conformance.faults.story import draw as draw_finding
+from holdfast.conformance.faults.report import Deadline, Layer, Marks
+from holdfast.conformance.faults.runs import Promises
+from holdfast.conformance.faults.story import MOST_OPERATIONS, drawn
 from holdfast.conformance.faults.sweep import Sweep
-from holdfast.conformance.faults.timeline import MOST_OPERATIONS, Marks, draw
 from tests.faults.model.script import Script, told
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT
 
@@ -119,7 +117,7 @@ def titles(picture: str) -> list[str]:
 
 
 def test_what_was_lost_and_what_was_saved_is_said(logged: Script) -> None:
-    picture = draw(logged.recording, Marks({1: 3, 2: 6}, 6, {4, 5}), title="power loss: lost")
+    picture = drawn(logged.recording, Marks({1: 3, 2: 6}, 6, {4, 5}), title="power loss: lost")
     said = titles(picture)
     assert "operation 1: 600 bytes at 0 of log; durable from operation 2 on" in said
     assert "operation 5: 1,200 bytes at 600 of log; never synced, LOST" in said
@@ -131,13 +129,13 @@ def test_what_was_lost_and_what_was_saved_is_said(logged: Script) -> None:
 
 
 def test_what_was_on_disk_all_the_same_is_told_from_what_was_lost(logged: Script) -> None:
-    said = titles(draw(logged.recording, Marks(crash=5, lost={5}), title="t"))
+    said = titles(drawn(logged.recording, Marks(crash=5, lost={5}), title="t"))
     assert "operation 4: names +new; not synced, and on disk all the same" in said
     assert "operation 5: 1,200 bytes at 600 of log; never synced, LOST" in said
 
 
 def test_it_can_be_read_aloud_and_needs_no_network(logged: Script) -> None:
-    root = Xml.fromstring(draw(logged.recording, Marks(), title="power loss: lost", words="Expected all."))
+    root = Xml.fromstring(drawn(logged.recording, Marks(), title="power loss: lost", words="Expected all."))
     assert root.get("role") == "img"
     named = [root.find(f".//*[@id='{name}']") for name in (root.get("aria-labelledby") or "").split()]
     assert [one.text for one in named if one is not None] == ["power loss: lost", "Expected all."]
@@ -153,7 +151,7 @@ def test_names_and_words_from_outside_stay_text() -> None:
     logged = Script()
     logged.create("</text><logged>\x01&\n")
     logged.append("</text><logged>\x01&\n", b"1")
-    picture = draw(logged.recording, Marks(), title="</svg>\x00", words="a\x1bb <b>")
+    picture = drawn(logged.recording, Marks(), title="</svg>\x00", words="a\x1bb <b>")
     assert "<logged>" not in picture
     assert "operation 1: names +</text><logged>\\x01&\\n; never synced" in titles(picture)
     assert "operation 2: 1 bytes at 0 of </text><logged>\\x01&\\n; never synced" in titles(picture)
@@ -164,7 +162,7 @@ def test_a_long_recording_is_shown_from_before_the_crash_on() -> None:
     for _ in range(MOST_OPERATIONS + 500):
         logged.ack()
     crash = logged.append("log", b"1")
-    picture = draw(logged.recording, Marks(crash=crash, lost={crash}), title="t")
+    picture = drawn(logged.recording, Marks(crash=crash, lost={crash}), title="t")
     assert f"operation {crash}: 1 bytes at 0 of log; never synced, LOST" in titles(picture)
     assert f"operations 1 to {crash - MOST_OPERATIONS:,} are not shown" in picture
 
@@ -175,7 +173,7 @@ def test_a_kept_finding_gets_its_picture(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     with Sweep(lambda: Lines(store.command(), environment=ENVIRONMENT), puts(3), parent=tmp_path, keep=kept) as sweep:
         report = sweep.trial(Layer.POWER).report(1)
-    places = [draw_finding(report.layer, finding, Deadline()) for finding in report.findings]
+    places = [story.draw(report.layer, finding, Deadline()) for finding in report.findings]
     assert places[0] == kept / "power-lost.svg"
     # The first of each class has one, in each of the two sessions; how many follow it depends on the machine.
     assert {*places} - {None} == {places[0], kept / "second-session" / "power-lost.svg"}

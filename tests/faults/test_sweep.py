@@ -21,7 +21,6 @@ from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.order import each_kind_first, spread
-from holdfast.conformance.faults.promises import Promises, UnplacedError
 from holdfast.conformance.faults.recording import (
     Ending,
     Event,
@@ -32,8 +31,8 @@ from holdfast.conformance.faults.recording import (
     Write,
     read,
 )
-from holdfast.conformance.faults.report import Layer, SweepReport, Tally, Trial, summed
-from holdfast.conformance.faults.runs import LEAST_TRIED, Run
+from holdfast.conformance.faults.report import Layer, RunError, SweepReport, Tally, Trial, summed
+from holdfast.conformance.faults.runs import LEAST_TRIED, Promises, Run
 from holdfast.conformance.faults.subject import Op, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.faults.tracer import Injection
@@ -374,7 +373,7 @@ def test_an_acknowledgement_that_cannot_be_placed_proves_nothing(
     sweep.baseline()
 
     def lost(*_: object) -> Promises:
-        raise UnplacedError("operation 1 was acknowledged by a way that cannot be seen")
+        raise RunError("operation 1 was acknowledged by a way that cannot be seen")
 
     monkeypatch.setattr(runs, "acknowledgements", lost)
     for report in [sweep.trial(one).report(1) for one in (Layer.POWER, Layer.SYNC_ERRORS, Layer.RECOVERY)]:

@@ -22,13 +22,20 @@ from holdfast.conformance.cli.console import Format, OutputFormat, err, members,
 from holdfast.conformance.cli.console import table_of as console_table
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import found_here
-from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
 from holdfast.conformance.faults.dependencies import Dependencies, Promise
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.recording import RecordingError
-from holdfast.conformance.faults.report import BrokenPromise, Layer, RunError, SweepReport, Trial
+from holdfast.conformance.faults.report import (
+    BrokenPromise,
+    Deadline,
+    Layer,
+    OutOfTimeError,
+    RunError,
+    SweepReport,
+    Trial,
+)
 from holdfast.conformance.faults.story import draw
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Exit

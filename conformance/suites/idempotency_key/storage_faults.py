@@ -20,16 +20,14 @@ from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.cases.forms import value_form
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.locks import locked
 from holdfast.conformance.faults.metadata import Metadata
 from holdfast.conformance.faults.model.plan import Plan
 from holdfast.conformance.faults.model.survey import Stage
 from holdfast.conformance.faults.probe import probe
-from holdfast.conformance.faults.promises import Promises
 from holdfast.conformance.faults.recording import Recording, Sync, Write
-from holdfast.conformance.faults.report import RunError
-from holdfast.conformance.faults.runs import Run, read_whole
+from holdfast.conformance.faults.report import Deadline, RunError
+from holdfast.conformance.faults.runs import Promises, Run, read_whole
 from holdfast.conformance.faults.subject import Asked, History, Op, Outcome, SubjectAnswer
 from holdfast.conformance.suites.idempotency_key.client import (
     DECLARED,
