@@ -236,7 +236,7 @@ def _second_start(
         found = subject.dump()
         whole = [(other, subject.submit(other.whole)) for other in others]
         subject.stop()
-    except SubjectReopenedError as error:
+    except (SubjectExposedError, SubjectReopenedError) as error:
         return CrashOutcome(CrashClass.INVENTED, error.expected, str(error))
     except SubjectError as error:
         return CrashOutcome(CrashClass.UNSTABLE, expected, str(error))

@@ -325,10 +325,19 @@ def test_what_is_recorded_behind_an_effect_is_due_once_it_is_acknowledged() -> N
 
 
 @pytest.mark.parametrize("error", [SubjectExposedError, SubjectReopenedError])
-def test_what_is_left_in_clear_or_accepted_once_more_is_no_refusal_to_start(error: type[SubjectError]) -> None:
+def test_what_is_left_in_clear_or_accepted_once_more_is_no_refusal_to_start(
+    error: type[SubjectExposedError | SubjectReopenedError],
+) -> None:
     lost = Fake(start=fails(error("here")))
     assert judge(lost, NOWHERE, WORKLOAD, {1}, {1}).kind is CrashClass.INVENTED
     assert judge_deprived(lost, NOWHERE, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:]).verdict.kind is CrashClass.INVENTED
+
+    def at_the_second_start(subject: Fake) -> None:
+        if subject.starts > 1:
+            raise error("what the first start has left")
+
+    later = judge(Fake(WORKLOAD.after({1}), start=at_the_second_start), NOWHERE, WORKLOAD, {1}, {1})
+    assert (later.kind, later.expected) == (CrashClass.INVENTED, error.expected)
 
 
 @pytest.mark.parametrize("right", [True, False])
