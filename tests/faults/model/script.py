@@ -64,8 +64,8 @@ class Script:
     def mkdir(self, name: str) -> int:
         return self._fresh(name, Type.DIRECTORY)
 
-    def symlink(self, target: bytes, name: str) -> int:
-        return self._fresh(name, Type.LINK, target)
+    def symlink(self, target: str, name: str) -> int:
+        return self._fresh(name, Type.LINK, target.encode())
 
     def socket(self, name: str) -> int:
         return self._fresh(name, Type.OTHER)
@@ -156,7 +156,8 @@ class Script:
 def told(steps: str) -> Script:
     """A script by its steps, of which the first say what it `has`: `has log old; append log 1*100; fsync! log`.
 
-    `N*COUNT` are so many bytes, and a sync with `!` fails.
+    `N*COUNT` are so many bytes. A sync with `!` fails, an append with `!` syncs by itself, and `range` is
+    sync_file_range.
     """
 
     def data(text: str) -> bytes:
@@ -170,6 +171,10 @@ def told(steps: str) -> Script:
         match kind, rest:
             case (("write" | "append" | "mapped"), [name, text, *offset]):
                 getattr(script, kind)(name, data(text), *map(int, offset))
+            case "append!", [name, text]:
+                script.append(name, data(text), durable=True)
+            case "range", [name]:
+                script.add(Sync(script.names[name.encode()], data_only=True), "sync_file_range")
             case (("truncate" | "msync"), [name, *numbers]):
                 getattr(script, kind)(name, *map(int, numbers))
             case (("fsync" | "fdatasync" | "fsync!"), names):

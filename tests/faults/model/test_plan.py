@@ -14,7 +14,7 @@ from holdfast.conformance.faults.model.plan import Plan
 from holdfast.conformance.faults.model.states import StateRule
 from holdfast.conformance.faults.model.survey import Stage
 from holdfast.conformance.faults.recording import ROOT, Ending, Entry, Operation, Recording, Type, Write
-from tests.faults.model.script import Script, tree
+from tests.faults.model.script import Script, told, tree
 
 
 def log(*, sync: bool = True, count: int = 4) -> Script:
@@ -57,17 +57,10 @@ def test_of_acknowledgements_that_leave_the_same_unsynced_a_long_session_owes_th
 
 
 def test_what_is_to_replace_bytes_that_were_synced_is_tried_without_its_own() -> None:
-    cut = Script(store=b"old" * 700, log=b"synced" * 700)
-    cut.write("store", b"new" * 700)
-    cut.truncate("log", 0)
-    cut.ack()
+    cut = told("has store 1*2100; has log 2*4200; write store 3*2100; truncate log 0; ack")
     found = [tree(one.state) for one in Plan(cut.recording) if one.stage is Stage.REPLACED]
-    assert found == [{"store": b"old" * 700, "log": b""}]
-    moved = Script(store=b"old" * 700)
-    moved.create("copy")
-    moved.append("copy", b"old" * 700)
-    moved.rename("copy", "store")
-    moved.ack()
+    assert found == [{"store": b"1" * 2100, "log": b""}]
+    moved = told("has store 1*2100; create copy; append copy 1*2100; rename copy store; ack")
     found = [tree(one.state) for one in Plan(moved.recording) if one.stage is Stage.REPLACED]
     assert found == [{"store": bytes(2100)}]
     assert not [one for one in Plan(log(sync=False).recording) if one.stage is Stage.REPLACED]
@@ -90,16 +83,10 @@ def test_stages_come_in_order_and_each_tree_counts_once() -> None:
 
 
 def test_a_tree_is_told_of_in_the_words_of_each_point() -> None:
-    script = Script(journal=b"undo")
-    before = script.ack()
-    script.unlink("journal")
-    after = script.ack()
-    first = next(iter(Plan(script.recording)))
-    assert first.numbers == (0, before, before + 1, after)
-    assert first.at(before).text == "unsynced dropped: nothing was pending"
-    assert first.at(after).text == (
-        f"unsynced dropped: a change of names had not been synced (op {before + 1} -journal)"
-    )
+    first = next(iter(Plan(told("has journal undo; ack; unlink journal; ack").recording)))
+    assert first.numbers == (0, 1, 2, 3)
+    assert first.at(1).text == "unsynced dropped: nothing was pending"
+    assert first.at(3).text == "unsynced dropped: a change of names had not been synced (op 2 -journal)"
     with pytest.raises(LookupError, match="got 4"):
         first.at(4)
 
@@ -212,14 +199,8 @@ def test_what_ends_the_time_ends_the_making_of_states() -> None:
 
 def renamed(*, back: bool) -> Script:
     """A rename that ext4 and xfs keep with the next record of a log, and btrfs does not."""
-    script = Script(a=b"1", log=b"")
-    script.rename("a", "b")
-    if back:
-        script.rename("b", "a")
-    script.append("log", b"record")
-    script.fsync("log")
-    script.ack()
-    return script
+    again = "rename b a; " if back else ""
+    return told(f"has a 1; has log; rename a b; {again}append log record; fsync log; ack")
 
 
 @pytest.mark.parametrize(("back", "trees"), [(True, 1), (False, 2)])

@@ -114,6 +114,7 @@ LEAST: Mapping[str, tuple[str, Tree]] = {
         "has log 1; has snapshot; truncate log 0; fsync log; create tmp; append tmp 1",
         {"log": b"", "snapshot": b""},
     ),
+    "sync_file_range keeps bytes and no size": ("has log 0*512; write log 1*1024; range log", {"log": b"1" * 512}),
     "hard links are one file": ("has a 0; link a b; unlink a; append b 1; fsync b", {"b": b"01"}),
     "sockets are not on the disk": ("socket s; sync", {}),
     "a file that was replaced does not lend its bytes": ("has a old; unlink a; create a; fsync", {"a": b""}),
@@ -221,52 +222,35 @@ def test_bytes_inside_a_file_may_be_there_without_the_names_that_were_changed_be
 
 
 def test_a_write_that_syncs_is_pending_only_while_it_is_under_way() -> None:
-    script = Script(log=b"")
-    number = script.append("log", b"x" * 100, durable=True)
-    assert script.minimum(number) == {"log": b"x" * 100}
-    assert script.minimum(number - 1) == {"log": b""}
+    script = told("has log; append! log x*100")
+    assert (script.minimum(1), script.minimum(0)) == ({"log": b"x" * 100}, {"log": b""})
 
 
 def test_of_pending_names_the_first_ones_are_kept() -> None:
-    script = Script()
-    for name in "abc":
-        script.create(name)
     several = {StateRule.PREFIX, StateRule.ALL_BUT_ONE, StateRule.ONLY_ONE, StateRule.RANDOM}
-    assert {frozenset(tree) for tree in script.trees(*several)} <= {frozenset("abc"[:count]) for count in range(4)}
+    trees = told("create a; create b; create c").trees(*several)
+    assert {frozenset(tree) for tree in trees} <= {frozenset("abc"[:count]) for count in range(4)}
 
 
 def test_a_failed_sync_dooms_what_a_later_one_reports_as_safe() -> None:
-    script = Script(log=b"")
-    script.append("log", b"1" * 100)
-    failed = script.fsync("log", error=5)
+    script = told("has log; append log 1*100; fsync! log")
     assert script.minimum() == {"log": b""}
     script.fsync("log")
     assert script.minimum() == {"log": b""}
     assert script.state(StateRule.ALL) == {"log": b"1" * 100}
     assert script.texts(StateRule.MINIMUM) == [
-        f"unsynced dropped: log had 100 bytes that the failed sync of op {failed} gave up"
+        "unsynced dropped: log had 100 bytes that the failed sync of op 2 gave up"
     ]
 
 
 def test_each_page_of_a_mapping_is_on_disk_or_not_by_itself() -> None:
-    script = Script(db=b"0" * 8192)
-    number = script.mapped("db", b"1" * 8192)
-    assert [one.operation for one in script.point().pending] == [number, number]
+    script = told("has db 0*8192; mapped db 1*8192")
+    assert [one.operation for one in script.point().pending] == [1, 1]
     assert {"db": b"0" * 4096 + b"1" * 4096} in script.trees(StateRule.ALL_BUT_ONE)
 
 
-def test_sync_file_range_keeps_bytes_and_no_size() -> None:
-    script = Script(log=b"0" * 512)
-    script.write("log", b"1" * 1024)
-    script.fsync("log")
-    script.operations[-1] = script.operations[-1].__class__(2, 2, 1, "sync_file_range", script.operations[-1].action)
-    assert script.minimum() == {"log": b"1" * 512}
-
-
 def test_an_overwrite_tears_between_sectors_only() -> None:
-    script = Script(db=b"0" * 1536)
-    script.write("db", b"1" * 1200, 100)
-    torn = [tree["db"] for tree in script.trees(StateRule.TORN)]
+    torn = [tree["db"] for tree in told("has db 0*1536; write db 1*1200 100").trees(StateRule.TORN)]
     assert torn
     for data in torn:
         assert data is not None
@@ -276,8 +260,7 @@ def test_an_overwrite_tears_between_sectors_only() -> None:
 
 
 def test_an_append_that_has_durable_bytes_behind_it_tears_between_sectors() -> None:
-    script = Script(log=b"0" * 100)
-    script.append("log", b"1" * 100)
+    script = told("has log 0*100; append log 1*100")
     script.write("log", b"2", 4096, durable=True)
     assert script.trees(StateRule.TORN) == []
     assert script.minimum() == {"log": b"0" * 100 + bytes(3996) + b"2"}
@@ -285,19 +268,13 @@ def test_an_append_that_has_durable_bytes_behind_it_tears_between_sectors() -> N
 
 def test_a_sector_is_of_one_moment() -> None:
     # Both writes are in one sector: what keeps the second keeps the first.
-    script = Script(log=b"")
-    script.append("log", b"1" * 100)
-    script.append("log", b"2" * 100)
-    assert {tree["log"] for tree in script.trees(StateRule.ALL_BUT_ONE, StateRule.ONLY_ONE)} == {
-        b"1" * 100 + b"2" * 100,
-        b"1" * 100,
-    }
+    script = told("has log; append log 1*100; append log 2*100")
+    found = {tree["log"] for tree in script.trees(StateRule.ALL_BUT_ONE, StateRule.ONLY_ONE)}
+    assert found == {b"1" * 100 + b"2" * 100, b"1" * 100}
 
 
 def test_a_cut_that_is_not_on_disk_hides_what_was_written_after_it() -> None:
-    script = Script(log=b"0" * 1024)
-    script.truncate("log", 0)
-    script.append("log", b"1" * 600)
+    script = told("has log 0*1024; truncate log 0; append log 1*600")
     assert {tree["log"] for tree in script.trees(*StateRule)} >= {b"0" * 1024, b"", b"1" * 600}
     (dropped,) = (tree["log"] for tree in script.trees(StateRule.ALL_BUT_ONE) if tree["log"] != b"")
     assert dropped == b"0" * 1024
@@ -305,48 +282,34 @@ def test_a_cut_that_is_not_on_disk_hides_what_was_written_after_it() -> None:
 
 
 def test_data_may_be_there_without_names_and_names_without_data() -> None:
-    script = Script(a=b"0")
-    script.append("a", b"1")
-    script.create("b")
-    script.append("b", b"2")
+    script = told("has a 0; append a 1; create b; append b 2")
     assert script.state(StateRule.DATA) == {"a": b"01"}
     assert script.state(StateRule.NAMES) == {"a": b"0", "b": b""}
     assert {"a": b"0", "b": b"2"} in script.trees(StateRule.ONLY_ONE)
 
 
 def test_a_file_has_no_new_size_without_the_names_that_were_changed_before_it() -> None:
-    script = Script(CURRENT=b"1", log=b"old")
-    script.rename("CURRENT", "PREVIOUS")
-    script.append("log", b" and new")
-    found = script.trees(*StateRule)
+    found = told("has CURRENT 1; has log old; rename CURRENT PREVIOUS; append log new").trees(*StateRule)
     assert {"CURRENT": b"1", "log": b"old"} in found
-    assert {"PREVIOUS": b"1", "log": b"old and new"} in found
+    assert {"PREVIOUS": b"1", "log": b"oldnew"} in found
     assert not [tree for tree in found if tree["log"] != b"old" and "CURRENT" in tree]
 
 
 def test_events_and_failures_share_the_point_before_them() -> None:
-    script = Script(log=b"")
-    number = script.append("log", b"1")
-    script.ack()
-    last = script.failed()
-    assert script.point(number).numbers == script.point(last).numbers == range(number, last + 1)
+    script = told("has log; append log 1; ack; failed")
+    assert script.point(1).numbers == script.point(3).numbers == range(1, 4)
     with pytest.raises(LookupError):
-        script.point(last + 1)
+        script.point(4)
 
 
 def test_a_loss_is_told_in_words() -> None:
-    script = Script(log=b"")
-    script.append("log", b"0")
-    synced = script.fsync("log")
-    first = script.append("log", b"1" * 12_000)
-    last = script.append("log", b"2" * 384)
-    name = script.create("b")
+    script = told("has log; append log 0; fsync log; append log 1*12000; append log 2*384; create b")
     assert script.texts(StateRule.MINIMUM) == [
-        f"unsynced dropped: log had 12,384 unsynced bytes (ops {first}\N{EN DASH}{last}, last sync at op {synced}); "
-        f"a change of names had not been synced (op {name} +b)"
+        "unsynced dropped: log had 12,384 unsynced bytes (ops 3\N{EN DASH}4, last sync at op 2); "
+        "a change of names had not been synced (op 5 +b)"
     ]
     assert script.texts(StateRule.ALL) == ["everything kept"]
-    assert script.texts(StateRule.TORN)[0].startswith(f"torn write: of 384 bytes of operation {last} in log the first ")
+    assert script.texts(StateRule.TORN)[0].startswith("torn write: of 384 bytes of operation 4 in log the first ")
     assert Script().texts(StateRule.MINIMUM) == ["unsynced dropped: nothing was pending"]
 
 
