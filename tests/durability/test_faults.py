@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,12 +32,14 @@ LIMIT_S = 240.0
 GIVEN = Expected(allow_seed=True)
 
 
-def run(folder: Path, *keeper: str, layer: str = "", seconds: float = 0.5, before: tuple[str, ...] = ()) -> Outcome:
-    """Verify the keeper with this bug, under one layer or all of them."""
+def run(
+    folder: Path, bug: str, *layers: str, seconds: float = 0.5, before: tuple[str, ...] = (), by: Sequence[str] = ()
+) -> Outcome:
+    """Verify the keeper with this bug, under these layers or all of them; `by` are words that start it."""
     options = ["--fault-seconds", str(seconds), "--seed", "faults"]
-    options += ["--case", case_of(layer)] if layer else []
+    options += [word for layer in layers for word in ("--case", case_of(layer))]
     return verify(
-        [sys.executable, str(KEEPER), *keeper],
+        [sys.executable, *by, str(KEEPER), bug],
         options=options,
         cwd=folder,
         contract="ledger",
@@ -63,18 +65,6 @@ def withstood(tmp_path_factory: pytest.TempPathFactory, tracer: object) -> tuple
     del tracer
     folder = tmp_path_factory.mktemp("right")
     return folder, run(folder, "right")
-
-
-def test_a_fault_strikes_alone_where_it_is_named(tmp_path: Path) -> None:
-    due = case_of("clock-back")
-    found = verify(
-        [sys.executable, str(KEEPER), "right"],
-        options=["--case", due, "--seed", "faults"],
-        cwd=tmp_path,
-        contract="ledger",
-        specs=HERE / "contracts",
-    )
-    assert found.verdicts == {due: "conforms"}, found.stdout + found.stderr
 
 
 @pytest.mark.xdist_group("ledger")
@@ -161,8 +151,9 @@ def _with_detail(evidence: Run, case: str, detail: str) -> Run:
 
 @pytest.mark.usefixtures("tracer")
 def test_no_time_beyond_what_is_tried_in_any_case_leaves_evidence_that_is_whole(tmp_path: Path) -> None:
-    found = run(tmp_path, "right", layer="clock-back", seconds=0)
-    assert found.verdicts[case_of("clock-back")] == "conforms", found.stdout + found.stderr
+    found = run(tmp_path, "right", "clock-back", seconds=0)
+    # It strikes alone where it is named.
+    assert found.verdicts == {case_of("clock-back"): "conforms"}, found.stdout + found.stderr
     assert found.lines[0]["deadlines"]["faults"] == 0
     assert read_evidence(tmp_path / "run.jsonl").defects == ()
 
@@ -184,14 +175,7 @@ def test_what_cannot_be_recorded_is_waited_for_once(tmp_path: Path) -> None:
     layers = ("power-loss", "kill", "failed-sync")
     script, count = tmp_path / "shy.py", tmp_path / "count"
     script.write_text(SHY, encoding="utf-8")
-    found = verify(
-        [sys.executable, str(script), str(count), str(KEEPER), "right"],
-        options=["--fault-seconds", "0", *(word for layer in layers for word in ("--case", case_of(layer)))],
-        cwd=tmp_path,
-        contract="ledger",
-        specs=HERE / "contracts",
-        limit=LIMIT_S,
-    )
+    found = run(tmp_path, "right", *layers, seconds=0, by=(str(script), str(count)))
     assert {found.verdicts[case_of(layer)] for layer in layers} == {"indeterminate"}, found.stdout + found.stderr
     first, *others = (verdict_of(found, layer)["detail"].partition(": ")[2] for layer in layers)
     assert "expected it to start while it is recorded" in first
@@ -214,7 +198,7 @@ BUGS = [
 def test_a_planted_bug_is_seen_by_the_layer_that_should(
     bug: str, layer: str, verdict: str, kind: str, tmp_path: Path
 ) -> None:
-    found = run(tmp_path, bug, layer=layer)
+    found = run(tmp_path, bug, layer)
     line = verdict_of(found, layer)
     assert line["verdict"] == verdict, found.stdout + found.stderr
     assert line["detail"].startswith(f"{kind} ("), line["detail"]
@@ -226,7 +210,7 @@ def test_a_planted_bug_is_seen_by_the_layer_that_should(
 
 @pytest.mark.usefixtures("tracer")
 def test_what_never_agrees_with_what_was_asked_is_no_finding_of_a_crash(tmp_path: Path) -> None:
-    found = run(tmp_path, "shows-another", layer="power-loss")
+    found = run(tmp_path, "shows-another", "power-loss")
     line = verdict_of(found, "power-loss")
     assert line["verdict"] == "indeterminate", found.stdout + found.stderr
     assert "nothing was done to it" in line["detail"]
@@ -238,7 +222,7 @@ def test_an_operation_that_is_answered_with_a_fault_is_neither_refused_nor_a_cra
     bug: str, layer: str, tmp_path: Path, tracer: object
 ) -> None:
     del tracer
-    found = run(tmp_path, bug, layer=layer)
+    found = run(tmp_path, bug, layer)
     said = verdict_of(found, layer)
     assert (said["verdict"], said["silence"]) == ("no_verdict", "fault"), said
     assert "it says that it failed itself" in said["detail"]
@@ -279,7 +263,7 @@ def test_where_tracing_is_refused_the_run_says_so_and_proves_nothing(tmp_path: P
 
 @pytest.mark.usefixtures("tracer")
 def test_a_weaker_layer_still_finds_what_a_kill_can_show(tmp_path: Path) -> None:
-    found = run(tmp_path, "stale-lock", layer="kill", before=BEFORE)
+    found = run(tmp_path, "stale-lock", "kill", before=BEFORE)
     line = verdict_of(found, "kill")
     assert line["verdict"] == "lost_durability", found.stdout + found.stderr
     assert "by signals" in line["detail"]
@@ -288,7 +272,7 @@ def test_a_weaker_layer_still_finds_what_a_kill_can_show(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("tracer")
 def test_a_weaker_layer_that_finds_nothing_proves_nothing(tmp_path: Path) -> None:
-    found = run(tmp_path, "right", layer="kill", before=BEFORE)
+    found = run(tmp_path, "right", "kill", before=BEFORE)
     line = verdict_of(found, "kill")
     assert line["verdict"] == "not_reached"
     assert "kill NOT TESTED" in line["detail"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,11 +59,17 @@ def without(subject_of: Callable[[Store], Lines], tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(sweep, "MOST_FINDINGS", 1)
     made: list[Sweep] = []
 
-    def make(store: Store, workload: Workload | None = None, *, least: int = 3, **more: object) -> Dependencies:
-        command = subject_of(store)._command
-        # A store that hangs is waited for.
-        waits = store.caught_by in (Layer.LOCKED, Layer.SLOW)
-        limits = Limits(start=5.0, answer=3.0, stop=3.0) if waits else Limits().scaled(4)
+    def make(
+        store: Store | Sequence[str], workload: Workload | None = None, *, least: int = 3, **more: Any
+    ) -> Dependencies:
+        limits = Limits().scaled(4)
+        if isinstance(store, Store):
+            command, more = subject_of(store)._command, {"promise": store.promise, **more}
+            if store.caught_by in (Layer.LOCKED, Layer.SLOW):
+                # A store that hangs is waited for.
+                limits = Limits(start=5.0, answer=3.0, stop=3.0)
+        else:
+            command, limits = tuple(store), Limits(start=20.0, answer=1.0, stop=3.0)
         made.append(
             Sweep(
                 lambda: Lines(command, environment=ENVIRONMENT, limits=limits),
@@ -72,7 +79,7 @@ def without(subject_of: Callable[[Store], Lines], tmp_path: Path, monkeypatch: p
                 keep=tmp_path / "kept",
             )
         )
-        return Dependencies(made[-1], **{"promise": store.promise, **more})  # type: ignore[arg-type]
+        return Dependencies(made[-1], **more)
 
     yield make
     for one in made:
@@ -150,17 +157,8 @@ def test_who_makes_its_own_store_may_make_it_again_and_nobody_elses(without: Mak
     assert without(STORE["plain-right"], made=Made.BY_OTHERS).trial(Layer.CORRUPT).report(SECONDS).clean
 
 
-def _program(text: str) -> tuple[str, ...]:
-    return (sys.executable, "-c", f"import sys, json, os, subprocess\n{text}")
-
-
-def _dependencies(command: tuple[str, ...], parent: Path, workload: Workload | None = None) -> Dependencies:
-    limits = Limits(start=20.0, answer=3.0, stop=3.0)
-    made = Sweep(lambda: Lines(command, limits=limits), workload or puts(3), least=2, parent=parent)
-    return Dependencies(made)
-
-
 _FORGETFUL = """
+import json, sys
 facts = {}
 print('READY', flush=True)
 for line in sys.stdin:
@@ -174,31 +172,32 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("layer", _LAYERS)
-def test_a_store_that_keeps_nothing_is_not_proven_by_any_layer(layer: Layer, tmp_path: Path) -> None:
-    report = _dependencies(_program(_FORGETFUL), tmp_path).trial(layer).report(1)
+def test_a_store_that_keeps_nothing_is_not_proven_by_any_layer(layer: Layer, without: Make) -> None:
+    report = without((sys.executable, "-c", _FORGETFUL), puts(3)).trial(layer).report(1)
     assert not report.clean
     assert report.tried == 0
     assert any(words in report.unproven[0] for words in ("keeps nothing in its work directory", "although", "NOT TES"))
 
 
-def test_a_store_that_starts_only_where_it_ran_before_proves_nothing(tmp_path: Path) -> None:
+def test_a_store_that_starts_only_where_it_ran_before_proves_nothing(without: Make) -> None:
     """Its failures resemble refusals, so its twin has to start."""
     store = Path(__file__).parent / "stores" / "guard.py"
     text = f"""
+import os, sys
 mark = os.path.join(sys.argv[1], 'here')
 if os.path.exists(mark) and open(mark).read() != sys.argv[1]: sys.exit('not here')
 open(mark, 'w').write(sys.argv[1])
 sys.argv[1:1] = ['FULL']
 exec(open({str(store)!r}).read())
 """
-    report = _dependencies(_program(text), tmp_path).trial(Layer.MISSING).report(1)
+    report = without((sys.executable, "-c", text), puts(3)).trial(Layer.MISSING).report(1)
     assert not report.clean
     assert report.tried == 0
     assert "although nothing was away: unrecoverable" in report.unproven[0]
 
 
-def test_a_workload_of_one_operation_is_too_short(tmp_path: Path) -> None:
-    report = _dependencies(STORE["log-right"].command(), tmp_path, puts(1)).trial(Layer.MISSING).report(1)
+def test_a_workload_of_one_operation_is_too_short(without: Make) -> None:
+    report = without(STORE["log-right"], puts(1)).trial(Layer.MISSING).report(1)
     assert report.unproven[0].startswith("expected a workload of two operations or more")
 
 
@@ -260,18 +259,13 @@ def test_no_mount_is_left(without: Make, mounts: None) -> None:
     assert Path("/proc/self/mounts").read_text(encoding="utf-8") == before
 
 
-def test_a_process_that_reads_the_requests_is_not_called_help(tmp_path: Path) -> None:
+def test_a_process_that_reads_the_requests_is_not_called_help(without: Make) -> None:
     """A shell that waits for the store which it started: stopped, the store answers nothing, and is not to blame."""
     python = " ".join((sys.executable, *STORE["log-right"].command()[1:]))
-    command = ("/bin/sh", "-c", f'{python} "$0"; exit $?')
-    made = Sweep(
-        lambda: Lines(command, environment=ENVIRONMENT, limits=Limits(20, 1, 3)), puts(3), least=2, parent=tmp_path
-    )
-    with made:
-        report = Dependencies(made).trial(Layer.SLOW).report(1)
-        assert not report.clean
-        assert "one of the processes that it started reads its requests" in report.unproven[0]
-        assert report.findings == ()
-        # Killed it is no more than a store that is killed.
-        assert Dependencies(made).trial(Layer.DOWN).report(1).clean
-    assert os.listdir(tmp_path) == []
+    shell = without(("/bin/sh", "-c", f'{python} "$0"; exit $?'), puts(3), least=2)
+    report = shell.trial(Layer.SLOW).report(1)
+    assert not report.clean
+    assert "one of the processes that it started reads its requests" in report.unproven[0]
+    assert report.findings == ()
+    # Killed it is no more than a store that is killed.
+    assert shell.trial(Layer.DOWN).report(1).clean

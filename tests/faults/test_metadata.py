@@ -15,7 +15,7 @@ from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.recording import Changed, Named, Names, Rights
 from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.faults.sweep import Sweep
-from tests.faults.model.script import Script
+from tests.faults.model.script import Script, told
 from tests.faults.stores.catalogue import ENVIRONMENT
 
 MINE = (os.geteuid(), os.getegid())
@@ -75,11 +75,7 @@ def test_a_file_is_rebuilt_as_it_was_made_and_as_it_was_set(tmp_path: Path) -> N
 
 
 def test_files_are_rebuilt_with_times_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
-    script = Script()
-    for name in "ba":
-        script.create(name)
-        script.append(name, b"1")
-    script.append("b", b"2")
+    script = told("create b; append b 1; create a; append a 1; append b 2")
     last = Plan(script.recording).everything()
     for given, order in ((Given.MADE, "ab"), (Given.TURNED, "ba")):
         folder = tmp_path / given.name

@@ -33,11 +33,6 @@ def assert_cut_off(run: Run, number: signal.Signals, status: int) -> None:
         assert "Traceback" not in run.output
 
 
-def in_flight(run: Run) -> bool:
-    """Whether a case waits for an answer."""
-    return any(run.temp.rglob("in-flight"))
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_after_a_normal_end(jobs: int, tmp_path: Path) -> None:
     # Two workers, shut down by force because they ignore the request.
@@ -49,23 +44,21 @@ def test_after_a_normal_end(jobs: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name
+    ("number", "jobs"),
+    [
+        *((number, 1) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)),
+        # Several processes of the kit.
+        pytest.param(signal.SIGINT, 2, marks=pytest.mark.sweep),
+        (signal.SIGKILL, 2),
+    ],
 )
-def test_after_an_end_in_the_middle_of_a_case(number: signal.Signals, tmp_path: Path) -> None:
+def test_after_an_end_in_the_middle_of_a_case(number: signal.Signals, jobs: int, tmp_path: Path) -> None:
     # Long deadlines: it is the end of the kit that ends the adapter, not the patience with it.
-    with running(*TOY, "--slow", "20", "-k", "shelf", *adapter("hang"), cwd=tmp_path) as run:
-        assert until(lambda: in_flight(run), within=busy(APPEARS_S)), run.output
+    some = ("-k", "shelf") if jobs == 1 else ("--jobs", str(jobs))
+    with running(*TOY, "--slow", "20", *some, *adapter("hang"), cwd=tmp_path) as run:
+        assert until(lambda: len(list(run.temp.rglob("in-flight"))) >= jobs, within=busy(APPEARS_S)), run.output
         # The kit, its janitor, the adapter, its child and its daemon.
         assert len(processes_of(run.temp)) >= 5
-        assert_cut_off(run, number, run.interrupt(number))
-
-
-@LONG_ENDS
-def test_after_an_end_in_the_middle_of_a_case_with_several_processes_of_the_kit(
-    number: signal.Signals, tmp_path: Path
-) -> None:
-    with running(*TOY, "--slow", "20", "--jobs", "2", *adapter("hang"), cwd=tmp_path) as run:
-        assert until(lambda: len(list(run.temp.rglob("in-flight"))) >= 2, within=busy(APPEARS_S)), run.output
         assert_cut_off(run, number, run.interrupt(number))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -171,10 +170,7 @@ def test_pipes_are_the_program_s_own(tmp_path: Path) -> None:
     work.mkdir()
     source = "line = sys.stdin.readline(); os.write(1, line.encode()); os.close(1); sys.stdin.read()"
     argv = Injection().argv(tmp_path / "recording", work, [sys.executable, "-S", "-c", "import os, sys\n" + source])
-    root = str(Path(__file__).parents[3])
-    with subprocess.Popen(
-        argv, cwd=work, env={**os.environ, "PYTHONPATH": root}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as tracer:
+    with subprocess.Popen(argv, cwd=work, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tracer:
         assert tracer.stdin is not None
         assert tracer.stdout is not None
         before = time.monotonic_ns()
@@ -200,9 +196,6 @@ def test_a_stopped_program_stays_stopped(tmp_path: Path) -> None:
 
 def test_what_cannot_be_traced_fails_with_a_reason(tmp_path: Path) -> None:
     argv = Injection().argv(tmp_path / "recording", tmp_path / "absent", ["true"])
-    root = str(Path(__file__).parents[3])
-    done = subprocess.run(
-        argv, env={**os.environ, "PYTHONPATH": root}, capture_output=True, timeout=PATIENCE_S, check=False
-    )
+    done = subprocess.run(argv, capture_output=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 125
     assert b"absent" in done.stderr

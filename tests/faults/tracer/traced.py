@@ -62,12 +62,10 @@ def trace(command: Sequence[str], tmp_path: Path, fault: Injection | None = None
     """Run a command in the folder `work` of `tmp_path`, which it makes unless it is there."""
     workdir, out = tmp_path / "work", tmp_path / "recording"
     workdir.mkdir(exist_ok=True)
-    # The kit is found by its place, as the current directory is that of the program.
-    root = str(Path(__file__).parents[3])
     done = subprocess.run(
         (fault or Injection()).argv(out, workdir, command),
         cwd=workdir,
-        env={"PYTHONPATH": root, "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=busy(PATIENCE_S),
