@@ -12,285 +12,158 @@ from tests.fitness.sqlite.schemas import (
     EFFECT_GUARDS,
     FIT,
     FIT_ONES,
-    KEY_COLUMN,
     LEDGER,
-    OPERATION_COLUMN,
     RELAXED,
     REMEMBERED,
-    UNIQUE_KEY,
     Schema,
-    changed,
+    cases,
 )
 
-
-def miss(name: str, sql: str, **criteria: str) -> Schema:
-    """A near miss: each criterion named by its letter is refuted, with these codes."""
-    return Schema(name, sql, refuted=criteria)
-
-
-_UNGUARDED = {"f": "NO_TRIGGERS CHANGE_ADMITTED"}
-# The parts that the retry ledger lacks, under each name.
-_LEDGER = {
-    "a": "MISSING_COLUMNS REPLAY_ATTEMPT_NO_BYPASS",
-    "b": "MISSING_RELATION",
-    "c": "MISSING_COLUMNS",
-    "d": "WRONG_DOMAIN",
-    "f": "NO_TRIGGERS CHANGE_ADMITTED",
-    "h": "MISSING_COLUMNS",
-}
-_ledger = Schema(
-    "iu_route_attempt",
-    LEDGER,
-    _LEDGER,
-    {"e": "MISSING_RELATION", "g": "MISSING_RELATION"},
-    "iu_route_attempt",
-    nonce=None,
-    audit=None,
-    connection={},
-    writer="undeclared",
-)
-
+_EVERY_ROW = ", ".join(f"?{letter} PROBE_FAILED" for letter in "abcdefgh")
+_LATER = {"synchronous": "full"}
 KEYS = (
-    # As a user would write it from the source alone.
-    miss(
-        "key-is-a-bare-primary-key",
-        changed(
-            (KEY_COLUMN, "logical_request_key TEXT PRIMARY KEY,"),
-            ("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id TEXT NOT NULL"),
-            (f"{UNIQUE_KEY},\n  ", ""),
-            ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
-        ),
-        a="KEY_NULLABLE KEY_NOT_CANONICAL",
-        c="BINDING_MAY_BE_EMPTY",
+    *cases("""
+# As a user would write it from the source alone.
+key-is-a-bare-primary-key: a KEY_NULLABLE KEY_NOT_CANONICAL, c BINDING_MAY_BE_EMPTY
+  not strict
+  logical_request_key TEXT PRIMARY KEY
+  decision_id TEXT NOT NULL
+  UNIQUE (logical_request_key), =>
+key-nullable: a KEY_NULLABLE
+  logical_request_key TEXT $KEY
+key-without-its-form: a KEY_NOT_CANONICAL
+  logical_request_key TEXT NOT NULL
+key-nocase: a KEY_COLLATION
+  logical_request_key TEXT COLLATE NOCASE NOT NULL $KEY
+key-has-a-default: a KEY_DEFAULT
+  logical_request_key TEXT NOT NULL DEFAULT '0000000000000000000000000000000000000000000000000000000000000000' $KEY
+key-may-be-bytes: a KEY_NOT_CANONICAL, c BINDING_MAY_BE_EMPTY
+  not strict
+  logical_request_key TEXT NOT NULL
+    CHECK (length(logical_request_key) = 64 AND logical_request_key = lower(logical_request_key))
+key-a-number: a KEY_TYPE, c BINDING_MAY_BE_EMPTY
+  not strict
+  logical_request_key NUMERIC NOT NULL $KEY
+  says logical_request_key of main.effect is of the type NUMERIC, which makes numbers of texts
+key-column-missing: a MISSING_COLUMNS REPLAY_ATTEMPT_NO_BYPASS, ?h PROBE_FAILED
+  logical_request_key
+  UNIQUE (logical_request_key) => UNIQUE (run_id, attempt_id)
+key-of-prefixes: a KEY_EXPRESSION KEY_COLLISION, e ARBITER_UNUSABLE
+  UNIQUE (logical_request_key), =>
+  CREATE UNIQUE INDEX prefix ON effect (substr(logical_request_key, 1, 32))
+key-partial: a KEY_PARTIAL DUPLICATE_ADMITTED, e ARBITER_UNUSABLE RACE_LOST
+  UNIQUE (logical_request_key), =>
+  CREATE UNIQUE INDEX some ON effect (logical_request_key) WHERE attempt_id = '1'
+key-with-attempt: a KEY_COMPOSITE REPLAY_ATTEMPT_NO_BYPASS, e ARBITER_UNUSABLE RACE_LOST
+  UNIQUE (logical_request_key) => UNIQUE (logical_request_key, attempt_id)
+key-not-unique: a KEY_NOT_UNIQUE DUPLICATE_ADMITTED, e ARBITER_UNUSABLE RACE_LOST
+  UNIQUE (logical_request_key), =>
+# The guard on DELETE fires, because the connection asks for it: so what is refused is refused loudly.
+key-unique-with-replace: a CHANGE_ADMITTED
+  UNIQUE (logical_request_key) => UNIQUE (logical_request_key) ON CONFLICT REPLACE
+key-unique-with-ignore: a SILENTLY_IGNORED, e SILENTLY_IGNORED
+  UNIQUE (logical_request_key) => UNIQUE (logical_request_key) ON CONFLICT IGNORE
+key-ignored-by-trigger: a SILENTLY_IGNORED TRIGGER_UNREVIEWED, e SILENTLY_IGNORED, ?f SILENTLY_IGNORED
+  CREATE TRIGGER known BEFORE INSERT ON effect WHEN EXISTS (SELECT 1 FROM effect
+    WHERE logical_request_key = NEW.logical_request_key) BEGIN SELECT RAISE(IGNORE); END
+key-older-row-deleted-by-trigger: a DUPLICATE_ADMITTED TRIGGER_UNREVIEWED, e RACE_LOST ARBITER_UNUSABLE,
+    f GUARD_MISSING CHANGE_ADMITTED, i HOUSEKEEPING
+  $GUARDS =>
+  CREATE TRIGGER newest BEFORE INSERT ON effect BEGIN
+    DELETE FROM effect WHERE logical_request_key = NEW.logical_request_key; END
+key-trigger-unreviewed: ?a TRIGGER_UNREVIEWED
+  CREATE TRIGGER effect_said AFTER INSERT ON effect BEGIN SELECT 1; END
+attempt-unique-by-an-expression: a ATTEMPT_KEYING
+  CREATE UNIQUE INDEX one_try ON effect (lower(attempt_id))
+attempt-unique-for-some-rows: a ATTEMPT_KEYING
+  CREATE UNIQUE INDEX one_try ON effect (attempt_id) WHERE operation = 'register_dot'
+attempt-in-a-condition: a ATTEMPT_KEYING
+  CREATE UNIQUE INDEX first_try ON effect (run_id) WHERE attempt_id = '1'
+key-of-few-octets: ?a KEY_NARROW
+  length(logical_request_key) = 64 AND => instr(logical_request_key, char(0)) = 0 AND
+  length(CAST(logical_request_key AS BLOB)) = 64 => length(CAST(logical_request_key AS BLOB)) = 8
+  value logical_request_key {hex:8}
+  says bits: keys may meet
+# What many a surface has, the reference's own among them: length() and GLOB end at a NUL.
+key-goes-on-behind-a-nul: a KEY_NOT_CANONICAL
+  AND length(CAST(logical_request_key AS BLOB)) = 64 =>
+key-form-that-no-probe-exhausts: ?a KEY_NOT_CANONICAL
+  logical_request_key TEXT NOT NULL CHECK (length =>
+    logical_request_key TEXT NOT NULL CHECK (logical_request_key GLOB 'urn:*' OR length
+  says has one spelling: CHECK (logical_request_key glob 'urn:*' OR length ( logical_request_key ) = 64
+    AND length ( cast ( logical_request_key as blob ) ) = 64
+    AND logical_request_key not glob '*[^0-9a-f]*'); write one as
+key-of-another-form-in-some-rows: ?a KEY_NOT_CANONICAL
+  logical_request_key TEXT NOT NULL CHECK (length =>
+    logical_request_key TEXT NOT NULL CHECK (attempt_id = 'legacy' OR length
+"""),
+    *cases(
+        f"""
+key-beside-a-unique-column-of-one-byte: {_EVERY_ROW}
+  + x BLOB NOT NULL UNIQUE CHECK (length(x) = 1)
+  says effect.x does not differ from row to row
+"""
     ),
-    miss("key-nullable", changed((KEY_COLUMN, KEY_COLUMN.replace("NOT NULL", ""))), a="KEY_NULLABLE"),
-    miss("key-without-its-form", changed((KEY_COLUMN, "logical_request_key TEXT NOT NULL,")), a="KEY_NOT_CANONICAL"),
-    miss(
-        "key-may-be-bytes",
-        changed(
-            ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
-            (
-                KEY_COLUMN,
-                "logical_request_key TEXT NOT NULL CHECK (length(logical_request_key) = 64"
-                " AND logical_request_key = lower(logical_request_key)),",
-            ),
-        ),
-        a="KEY_NOT_CANONICAL",
-        c="BINDING_MAY_BE_EMPTY",
+    *cases(
+        """
+key-unique-with-replace-and-no-recursion: a CHANGE_ADMITTED, e RACE_LOST, f CHANGE_ADMITTED, g CHANGE_ADMITTED
+  UNIQUE (logical_request_key) => UNIQUE (logical_request_key) ON CONFLICT REPLACE
+""",
+        connection=_LATER,
     ),
-    miss(
-        "key-nocase",
-        changed(("logical_request_key TEXT NOT NULL CHECK", "logical_request_key TEXT COLLATE NOCASE NOT NULL CHECK")),
-        a="KEY_COLLATION",
+    *cases(
+        """
+key-behind-a-view: a NOT_A_TABLE KEY_NOT_UNIQUE, ?b PROBE_FAILED, c NOT_A_TABLE, d NOT_A_TABLE, e NOT_A_TABLE,
+    f NOT_A_TABLE, ?g PROBE_FAILED, h NOT_A_TABLE, i NOT_A_TABLE
+  CREATE VIEW registrations AS SELECT * FROM effect
+  CREATE TRIGGER registrations_in INSTEAD OF INSERT ON registrations BEGIN
+    INSERT OR IGNORE INTO effect (decision_id, logical_request_key, replay_key, operation, canonical_target,
+    run_id, deployed_artifact_hash, owner_or_approval_binding, attempt_id)
+    SELECT NEW.decision_id, NEW.logical_request_key, NEW.replay_key, NEW.operation, NEW.canonical_target,
+    NEW.run_id, NEW.deployed_artifact_hash, NEW.owner_or_approval_binding, NEW.attempt_id; END
+""",
+        effect="registrations",
     ),
-    miss(
-        "key-of-prefixes",
-        changed((f"{UNIQUE_KEY},\n  ", ""))
-        + "CREATE UNIQUE INDEX prefix ON effect (substr(logical_request_key, 1, 32));",
-        a="KEY_EXPRESSION KEY_COLLISION",
-        e="ARBITER_UNUSABLE",
-    ),
-    miss(
-        "key-partial",
-        changed((f"{UNIQUE_KEY},\n  ", ""))
-        + "CREATE UNIQUE INDEX some ON effect (logical_request_key) WHERE attempt_id = '1';",
-        a="KEY_PARTIAL DUPLICATE_ADMITTED",
-        e="ARBITER_UNUSABLE RACE_LOST",
-    ),
-    miss(
-        "key-with-attempt",
-        changed((UNIQUE_KEY, "UNIQUE (logical_request_key, attempt_id)")),
-        a="KEY_COMPOSITE REPLAY_ATTEMPT_NO_BYPASS",
-        e="ARBITER_UNUSABLE RACE_LOST",
-    ),
-    miss(
-        "key-not-unique",
-        changed((f"{UNIQUE_KEY},\n  ", "")),
-        a="KEY_NOT_UNIQUE DUPLICATE_ADMITTED",
-        e="ARBITER_UNUSABLE RACE_LOST",
-    ),
-    miss(
-        "key-unique-with-replace",
-        changed((UNIQUE_KEY, f"{UNIQUE_KEY} ON CONFLICT REPLACE")),
-        # The guard on DELETE fires, because the connection asks for it: so what is refused is refused loudly.
-        a="CHANGE_ADMITTED",
-    ),
-    Schema(
-        "key-unique-with-replace-and-no-recursion",
-        changed((UNIQUE_KEY, f"{UNIQUE_KEY} ON CONFLICT REPLACE")),
-        refuted={
-            "a": "CHANGE_ADMITTED",
-            "e": "RACE_LOST",
-            "f": "CHANGE_ADMITTED",
-            "g": "CHANGE_ADMITTED",
-        },
-        connection={"synchronous": "full"},
-    ),
-    miss(
-        "key-unique-with-ignore",
-        changed((UNIQUE_KEY, f"{UNIQUE_KEY} ON CONFLICT IGNORE")),
-        a="SILENTLY_IGNORED",
-        e="SILENTLY_IGNORED",
-    ),
-    Schema(
-        "key-ignored-by-trigger",
-        FIT + "CREATE TRIGGER known BEFORE INSERT ON effect WHEN EXISTS (SELECT 1 FROM effect"
-        " WHERE logical_request_key = NEW.logical_request_key) BEGIN SELECT RAISE(IGNORE); END;",
-        {"a": "SILENTLY_IGNORED TRIGGER_UNREVIEWED", "e": "SILENTLY_IGNORED"},
-        {"f": "SILENTLY_IGNORED"},
-    ),
-    miss(
-        "key-older-row-deleted-by-trigger",
-        changed((EFFECT_GUARDS, "")) + "CREATE TRIGGER newest BEFORE INSERT ON effect BEGIN"
-        " DELETE FROM effect WHERE logical_request_key = NEW.logical_request_key; END;",
-        a="DUPLICATE_ADMITTED TRIGGER_UNREVIEWED",
-        e="RACE_LOST ARBITER_UNUSABLE",
-        f="GUARD_MISSING CHANGE_ADMITTED",
-        i="HOUSEKEEPING",
-    ),
-    Schema(
-        "key-trigger-unreviewed",
-        FIT + "CREATE TRIGGER effect_said AFTER INSERT ON effect BEGIN SELECT 1; END;",
-        unproven={"a": "TRIGGER_UNREVIEWED"},
-    ),
-    Schema(
-        "key-a-number",
-        changed(
-            ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
-            (KEY_COLUMN, KEY_COLUMN.replace("TEXT", "NUMERIC")),
-        ),
-        {"a": "KEY_TYPE", "c": "BINDING_MAY_BE_EMPTY"},
-        says="logical_request_key of main.effect is of the type NUMERIC, which makes numbers of texts",
-    ),
-    miss(
-        "key-has-a-default",
-        changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK", f"DEFAULT '{'0' * 64}' CHECK"))),
-        a="KEY_DEFAULT",
-    ),
-    Schema(
-        "key-column-missing",
-        changed((KEY_COLUMN, ""), (UNIQUE_KEY, "UNIQUE (run_id, attempt_id)")),
-        {"a": "MISSING_COLUMNS REPLAY_ATTEMPT_NO_BYPASS"},
-        {"h": "PROBE_FAILED"},
-    ),
-    Schema(
-        "key-behind-a-view",
-        FIT
-        + """CREATE VIEW registrations AS SELECT * FROM effect;
-        CREATE TRIGGER registrations_in INSTEAD OF INSERT ON registrations BEGIN
-          INSERT OR IGNORE INTO effect (decision_id, logical_request_key, replay_key, operation, canonical_target,
-            run_id, deployed_artifact_hash, owner_or_approval_binding, attempt_id)
-            SELECT NEW.decision_id, NEW.logical_request_key, NEW.replay_key, NEW.operation, NEW.canonical_target,
-            NEW.run_id, NEW.deployed_artifact_hash, NEW.owner_or_approval_binding, NEW.attempt_id; END;""",
-        {
-            "a": "NOT_A_TABLE KEY_NOT_UNIQUE",
-            "c": "NOT_A_TABLE",
-            "d": "NOT_A_TABLE",
-            "e": "NOT_A_TABLE",
-            "f": "NOT_A_TABLE",
-            "h": "NOT_A_TABLE",
-            "i": "NOT_A_TABLE",
-        },
-        {"b": "PROBE_FAILED", "g": "PROBE_FAILED"},
-        "registrations",
-    ),
-    miss(
-        "attempt-unique-by-an-expression",
-        FIT + "CREATE UNIQUE INDEX one_try ON effect (lower(attempt_id));",
-        a="ATTEMPT_KEYING",
-    ),
-    miss(
-        "attempt-unique-for-some-rows",
-        FIT + "CREATE UNIQUE INDEX one_try ON effect (attempt_id) WHERE operation = 'register_dot';",
-        a="ATTEMPT_KEYING",
-    ),
-    miss(
-        "attempt-in-a-condition",
-        FIT + "CREATE UNIQUE INDEX first_try ON effect (run_id) WHERE attempt_id = '1';",
-        a="ATTEMPT_KEYING",
-    ),
-    Schema(
-        "key-of-few-digits",
-        FIT.replace("= 64", "= 31"),
-        policy=Policy(
-            values=dict.fromkeys(("logical_request_key", "replay_key", "deployed_artifact_hash"), "{hex:31}")
-        ),
-        unproven={"a": "KEY_NARROW"},
-    ),
-    Schema(
-        "key-of-few-octets",
-        FIT.replace("length(logical_request_key) = 64 AND", "instr(logical_request_key, char(0)) = 0 AND").replace(
-            "length(CAST(logical_request_key AS BLOB)) = 64", "length(CAST(logical_request_key AS BLOB)) = 8"
-        ),
-        policy=Policy(values={"logical_request_key": "{hex:8}"}),
-        unproven={"a": "KEY_NARROW"},
-        says="bits: keys may meet",
-    ),
-    # What many a surface has, the reference's own among them: length() and GLOB end at a NUL.
-    miss(
-        "key-goes-on-behind-a-nul",
-        FIT.replace(" AND length(CAST(logical_request_key AS BLOB)) = 64", ""),
-        a="KEY_NOT_CANONICAL",
-    ),
-    Schema(
-        "key-form-that-no-probe-exhausts",
-        changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK (", "CHECK (logical_request_key GLOB 'urn:*' OR "))),
-        unproven={"a": "KEY_NOT_CANONICAL"},
-        says="has one spelling: CHECK (logical_request_key glob 'urn:*' OR length ( logical_request_key ) = 64"
-        " AND length ( cast ( logical_request_key as blob ) ) = 64"
-        " AND logical_request_key not glob '*[^0-9a-f]*'); write one as",
-    ),
-    Schema(
-        "key-beside-a-unique-column-of-one-byte",
-        changed(
-            ("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, x BLOB NOT NULL UNIQUE CHECK (length(x) = 1),")
-        ),
-        unproven=dict.fromkeys("abcdefgh", "PROBE_FAILED"),
-        says="effect.x does not differ from row to row",
-    ),
-    Schema(
-        "key-of-another-form-in-some-rows",
-        changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK (", "CHECK (attempt_id = 'legacy' OR "))),
-        unproven={"a": "KEY_NOT_CANONICAL"},
+    *cases(
+        """
+key-of-few-digits: ?a KEY_NARROW
+  value logical_request_key {hex:31}
+  value replay_key {hex:31}
+  value deployed_artifact_hash {hex:31}
+""",
+        of=FIT.replace("= 64", "= 31"),
     ),
 )
 
 NONCES = (
+    Schema("nonce-without-a-relation", "b MISSING_RELATION, ?e MISSING_RELATION", nonce=None),
     Schema(
-        "nonce-without-a-relation", refuted={"b": "MISSING_RELATION"}, unproven={"e": "MISSING_RELATION"}, nonce=None
+        "nonce-missing",
+        "b MISSING_RELATION, e MISSING_RELATION, f MISSING_RELATION, i MISSING_RELATION, ?g PROBE_FAILED",
+        nonce="nowhere",
     ),
-    Schema(
-        "nonce-in-the-effect",
-        changed(("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, authorization_nonce TEXT NOT NULL UNIQUE,")),
-        {"b": "NONCE_NOT_SEPARATE"},
-        {"e": "MISSING_RELATION"},
+    *cases(
+        """
+nonce-in-the-effect: b NONCE_NOT_SEPARATE, ?e MISSING_RELATION
+  + authorization_nonce TEXT NOT NULL UNIQUE
+""",
         nonce="effect",
     ),
-    miss(
-        "nonce-with-key",
-        changed(("UNIQUE (authorization_nonce)", "UNIQUE (authorization_nonce, logical_request_key)")),
-        b="KEY_COMPOSITE NONCE_REUSED",
-        e="ARBITER_UNUSABLE",
-    ),
-    miss(
-        "nonce-ignored",
-        changed(("UNIQUE (authorization_nonce)", "UNIQUE (authorization_nonce) ON CONFLICT IGNORE")),
-        b="SILENTLY_IGNORED",
-        e="SILENTLY_IGNORED",
-    ),
-    miss(
-        "nonce-may-be-bytes",
-        changed(("UNIQUE (authorization_nonce)\n) STRICT", "UNIQUE (authorization_nonce)\n)")),
-        b="NONCE_REUSED",
+    *cases("""
+nonce-with-key: b KEY_COMPOSITE NONCE_REUSED, e ARBITER_UNUSABLE
+  UNIQUE (authorization_nonce) => UNIQUE (authorization_nonce, logical_request_key)
+nonce-ignored: b SILENTLY_IGNORED, e SILENTLY_IGNORED
+  UNIQUE (authorization_nonce) => UNIQUE (authorization_nonce) ON CONFLICT IGNORE
+nonce-of-eight-bytes: ?b KEY_NARROW
+  authorization_nonce ANY NOT NULL
+    CHECK (typeof(authorization_nonce) = 'blob' AND length(authorization_nonce) = 8)
+"""),
+    *cases(
+        "nonce-may-be-bytes: b NONCE_REUSED",
+        of=FIT.replace("(authorization_nonce)\n) STRICT", "(authorization_nonce)\n)"),
     ),
     *(
-        Schema(
-            f"nonce-of-{name}",
-            changed(("CHECK (authorization_nonce <> '')", f"CHECK ({check.format('authorization_nonce')})")),
-            policy=Policy(values={"authorization_nonce": f"{{hex:{count}}}"}),
-            unproven={"b": "KEY_NARROW"},
-            says="bits: nonces may meet",
-        )
+        each
         for name, count, check in (
             ("six-signs", 6, "length({0}) = 6"),
             ("six-digits-or-fewer", 6, "length({0}) <= 6 AND {0} NOT GLOB '*[^0-9a-f]*' AND {0} <> ''"),
@@ -299,526 +172,329 @@ NONCES = (
             ("eight-digits-of-any-case", 8, f"{{0}} GLOB '{'[0-9A-Fa-f]' * 8}'"),
             ("six-signs-of-a-pattern", 6, f"{{0}} GLOB '{'?' * 6}'"),
         )
-    ),
-    Schema(
-        "nonce-of-eight-bytes",
-        changed(
-            (
-                "authorization_nonce TEXT NOT NULL CHECK (authorization_nonce <> '')",
-                "authorization_nonce ANY NOT NULL CHECK (typeof(authorization_nonce) = 'blob'"
-                " AND length(authorization_nonce) = 8)",
-            )
-        ),
-        unproven={"b": "KEY_NARROW"},
-    ),
-    Schema(
-        "nonce-missing",
-        refuted={"b": "MISSING_RELATION", "e": "MISSING_RELATION", "f": "MISSING_RELATION", "i": "MISSING_RELATION"},
-        unproven={"g": "PROBE_FAILED"},
-        nonce="nowhere",
+        for each in cases(f"""
+nonce-of-{name}: ?b KEY_NARROW
+  authorization_nonce TEXT NOT NULL CHECK ({check.format("authorization_nonce")})
+  value authorization_nonce {{hex:{count}}}
+  says bits: nonces may meet
+""")
     ),
 )
 
 ROWS = (
-    miss(
-        "binding-that-may-be-an-empty-blob",
-        changed(("typeof(run_id) = 'text' AND ", ""), sql=RELAXED),
-        c="BINDING_MAY_BE_EMPTY",
+    *cases("""
+binding-has-a-default: c BINDING_DEFAULT
+  run_id TEXT NOT NULL DEFAULT 'unknown' CHECK (run_id <> '')
+binding-null-becomes-its-default: a CHANGE_ADMITTED, c BINDING_DEFAULT BINDING_NULLABLE
+  run_id TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'unknown' CHECK (run_id <> '')
+  says deletes the stored row, or writes the default in the place of NULL, and says nothing
+binding-generated: c BINDING_GENERATED
+  run_id TEXT NOT NULL AS ('run-' || attempt_id)
+binding-a-number-within-a-primary-key: c KEY_TYPE
+  run_id INTEGER NOT NULL CHECK (run_id > 0)
+  decision_id TEXT NOT NULL
+  PRIMARY KEY (run_id, decision_id)
+  says run_id of main.effect is of the type INTEGER, which makes numbers of texts
+binding-empty-where-another-column-says-so: ?c PROBE_FAILED
+  run_id TEXT NOT NULL CHECK (run_id <> 'q')
+  CHECK (run_id <> '' OR attempt_id = 'skip')
+binding-empty-by-a-check-of-the-same-name: ?c PROBE_FAILED
+  run_id TEXT NOT NULL CONSTRAINT said CHECK (run_id <> 'q')
+  CONSTRAINT said CHECK (run_id <> '' OR attempt_id = 'skip')
+binding-empty-in-late-rows: ?c CHECK_VOLATILE
+  run_id TEXT NOT NULL CHECK (run_id <> '' OR rowid > 1000)
+binding-empty-by-chance: ?c CHECK_VOLATILE
+  run_id TEXT NOT NULL CHECK (run_id <> '' OR abs(random() % 1000000) = 0)
+binding-of-one-word: ?c BINDING_CONSTANT
+  run_id TEXT NOT NULL CHECK (run_id IS 'prod')
+  value run_id prod
+binding-of-one-pattern: ?c BINDING_CONSTANT
+  run_id TEXT NOT NULL CHECK (run_id GLOB 'prod')
+  value run_id prod
+binding-refused-by-a-trigger-that-takes-nothing-back: c BINDING_MAY_BE_EMPTY
+  run_id TEXT NOT NULL
+  CREATE TRIGGER said AFTER INSERT ON effect WHEN NEW.run_id = '' BEGIN SELECT RAISE(FAIL, 'no'); END
+  reviewed said
+binding-empty-in-some-rows: ?c BINDING_MAY_BE_EMPTY
+  run_id TEXT NOT NULL CHECK (run_id <> '' OR attempt_id = 'legacy')
+binding-there-by-a-check-alone: ?c BINDING_NULLABLE
+  run_id TEXT CHECK (run_id IS NOT NULL AND run_id <> '')
+operation-free: d DOMAIN_UNRESTRICTED
+  operation TEXT NOT NULL CHECK (operation <> '')
+operation-like: d DOMAIN_UNRESTRICTED
+  operation TEXT NOT NULL CHECK (operation LIKE 'register_dot')
+operation-by-trigger: ?c PROBE_FAILED, ?d DOMAIN_UNCLEAR
+  operation TEXT NOT NULL CHECK (operation <> '')
+  CREATE TRIGGER domain BEFORE INSERT ON effect WHEN NEW.operation <> 'register_dot'
+    BEGIN SELECT RAISE(ABORT, 'no'); END
+  reviewed domain
+operation-free-in-some-rows: ?c BINDING_MAY_BE_EMPTY, ?d DOMAIN_UNCLEAR
+  operation TEXT NOT NULL CHECK (operation = 'register_dot' OR attempt_id = 'legacy')
+operation-one-of-many-that-nobody-guesses: d DOMAIN_UNRESTRICTED
+  operation TEXT NOT NULL CHECK (operation IN ('register_dot', 'purge'))
+decision-nullable: h DECISION_NULLABLE
+  decision_id TEXT UNIQUE
+"""),
+    *cases(
+        """
+binding-that-may-be-an-empty-blob: c BINDING_MAY_BE_EMPTY
+  run_id TEXT NOT NULL CHECK (run_id <> '')
+binding-that-makes-numbers: c KEY_TYPE
+  run_id NUMERIC NOT NULL CHECK (typeof(run_id) = 'text' AND run_id <> '')
+binding-of-whole-numbers: c KEY_TYPE
+  run_id INTEGER NOT NULL CHECK (1 AND run_id <> '')
+binding-of-numbers: c KEY_TYPE
+  run_id REAL NOT NULL CHECK (1 AND run_id <> '')
+decision-that-becomes-a-number: h KEY_TYPE
+  decision_id NUMERIC NOT NULL PRIMARY KEY
+decision-nullable-in-falling-order: h DECISION_NULLABLE
+  decision_id INTEGER PRIMARY KEY DESC
+decision-nullable-within-a-key: h DECISION_NULLABLE
+  decision_id INTEGER
+  PRIMARY KEY (decision_id, run_id)
+""",
+        of=RELAXED,
     ),
-    miss(
-        "binding-that-makes-numbers",
-        changed(("run_id TEXT NOT NULL", "run_id NUMERIC NOT NULL"), sql=RELAXED),
-        c="KEY_TYPE",
-    ),
-    miss(
-        "decision-that-becomes-a-number",
-        changed(("decision_id TEXT NOT NULL", "decision_id NUMERIC NOT NULL"), sql=RELAXED),
-        h="KEY_TYPE",
-    ),
-    Schema(
-        "attempt-mapped-to-nothing",
-        FIT + "CREATE UNIQUE INDEX attempts ON effect (attempt_id);",
+    *cases(
+        """
+attempt-mapped-to-nothing: ?a MISSING_COLUMNS
+  CREATE UNIQUE INDEX attempts ON effect (attempt_id)
+""",
         policy=Policy(columns={"attempt": "ATTEMPT_ID"}),
-        unproven={"a": "MISSING_COLUMNS"},
     ),
-    miss(
-        "binding-has-a-default",
-        changed(("run_id TEXT NOT NULL", "run_id TEXT NOT NULL DEFAULT 'unknown'")),
-        c="BINDING_DEFAULT",
-    ),
-    Schema(
-        "binding-null-becomes-its-default",
-        changed(("run_id TEXT NOT NULL", "run_id TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'unknown'")),
-        {"a": "CHANGE_ADMITTED", "c": "BINDING_DEFAULT BINDING_NULLABLE"},
-        says="deletes the stored row, or writes the default in the place of NULL, and says nothing",
-    ),
-    miss(
-        "binding-generated",
-        changed(("run_id TEXT NOT NULL CHECK (run_id <> '')", "run_id TEXT NOT NULL AS ('run-' || attempt_id)")),
-        c="BINDING_GENERATED",
-    ),
-    *(
-        miss(
-            f"binding-of-{name}",
-            changed(("run_id TEXT NOT NULL", f"run_id {kind} NOT NULL"), sql=RELAXED).replace(
-                "typeof(run_id) = 'text'", "1"
-            ),
-            c="KEY_TYPE",
-        )
-        for name, kind in (("whole-numbers", "INTEGER"), ("numbers", "REAL"))
-    ),
-    replace(
-        miss(
-            "binding-a-number-within-a-primary-key",
-            changed(
-                ("run_id TEXT NOT NULL CHECK (run_id <> '')", "run_id INTEGER NOT NULL CHECK (run_id > 0)"),
-                ("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id TEXT NOT NULL"),
-                ("UNIQUE (replay_key)", "UNIQUE (replay_key), PRIMARY KEY (run_id, decision_id)"),
-            ),
-            c="KEY_TYPE",
-        ),
-        says="run_id of main.effect is of the type INTEGER, which makes numbers of texts",
-    ),
-    Schema(
-        "binding-empty-where-another-column-says-so",
-        changed(
-            (" CHECK (run_id <> '')", " CHECK (run_id <> 'q')"),
-            ("UNIQUE (replay_key)", "UNIQUE (replay_key), CHECK (run_id <> '' OR attempt_id = 'skip')"),
-        ),
-        unproven={"c": "PROBE_FAILED"},
-    ),
-    *(
-        Schema(
-            f"binding-empty-{name}",
-            changed(("CHECK (run_id <> '')", f"CHECK (run_id <> '' OR {check})")),
-            unproven={"c": "CHECK_VOLATILE"},
-        )
-        for name, check in (("in-late-rows", "rowid > 1000"), ("by-chance", "abs(random() % 1000000) = 0"))
-    ),
-    Schema(
-        "binding-empty-by-a-check-of-the-same-name",
-        changed(
-            (" CHECK (run_id <> '')", " CONSTRAINT said CHECK (run_id <> 'q')"),
-            ("UNIQUE (replay_key)", "UNIQUE (replay_key), CONSTRAINT said CHECK (run_id <> '' OR attempt_id = 'skip')"),
-        ),
-        unproven={"c": "PROBE_FAILED"},
-    ),
-    *(
-        Schema(
-            f"binding-of-one-{name}",
-            changed(("CHECK (run_id <> '')", f"CHECK (run_id {check})")),
-            unproven={"c": "BINDING_CONSTANT"},
-            policy=Policy(values={"run_id": "prod"}),
-        )
-        for name, check in (("word", "IS 'prod'"), ("pattern", "GLOB 'prod'"))
-    ),
-    miss(
-        "operation-free",
-        changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),")),
-        d="DOMAIN_UNRESTRICTED",
-    ),
-    miss(
-        "operation-like",
-        changed(("operation = 'register_dot'", "operation LIKE 'register_dot'")),
-        d="DOMAIN_UNRESTRICTED",
-    ),
-    Schema(
-        "binding-refused-by-a-trigger-that-takes-nothing-back",
-        changed((" CHECK (run_id <> '')", ""))
-        + "CREATE TRIGGER said AFTER INSERT ON effect WHEN NEW.run_id = '' BEGIN SELECT RAISE(FAIL, 'no'); END;",
-        refuted={"c": "BINDING_MAY_BE_EMPTY"},
-        policy=Policy(reviewed=("said",)),
-    ),
-    Schema(
-        "operation-by-trigger",
-        changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),"))
-        + "CREATE TRIGGER domain BEFORE INSERT ON effect WHEN NEW.operation <> 'register_dot'"
-        " BEGIN SELECT RAISE(ABORT, 'no'); END;",
-        unproven={"c": "PROBE_FAILED", "d": "DOMAIN_UNCLEAR"},
-        policy=Policy(reviewed=("domain",)),
-    ),
-    Schema(
-        "operation-looked-up",
-        "CREATE TABLE operations (name TEXT NOT NULL PRIMARY KEY) STRICT;"
-        "INSERT INTO operations VALUES ('register_dot');"
-        + changed((OPERATION_COLUMN, "operation TEXT NOT NULL REFERENCES operations CHECK (operation <> ''),")),
-        {"d": "DOMAIN_UNRESTRICTED"},
+    *cases(
+        """
+operation-looked-up: d DOMAIN_UNRESTRICTED
+  CREATE TABLE operations (name TEXT NOT NULL PRIMARY KEY) STRICT
+  INSERT INTO operations VALUES ('register_dot')
+  operation TEXT NOT NULL REFERENCES operations CHECK (operation <> '')
+""",
         connection={**DECLARED, "foreign_keys": "on"},
-    ),
-    miss(
-        "decision-nullable",
-        changed(("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id TEXT UNIQUE")),
-        h="DECISION_NULLABLE",
-    ),
-    *(
-        miss(
-            f"decision-nullable-{name}",
-            changed(("decision_id TEXT NOT NULL PRIMARY KEY", column), *more, sql=RELAXED),
-            h="DECISION_NULLABLE",
-        )
-        for name, column, more in (
-            ("in-falling-order", "decision_id INTEGER PRIMARY KEY DESC", ()),
-            (
-                "within-a-key",
-                "decision_id INTEGER",
-                (("UNIQUE (replay_key)", "UNIQUE (replay_key), PRIMARY KEY (decision_id, run_id)"),),
-            ),
-        )
-    ),
-    Schema(
-        "binding-empty-in-some-rows",
-        changed(("CHECK (run_id <> '')", "CHECK (run_id <> '' OR attempt_id = 'legacy')")),
-        unproven={"c": "BINDING_MAY_BE_EMPTY"},
-    ),
-    Schema(
-        "binding-there-by-a-check-alone",
-        changed(
-            ("run_id TEXT NOT NULL CHECK (run_id <> '')", "run_id TEXT CHECK (run_id IS NOT NULL AND run_id <> '')")
-        ),
-        unproven={"c": "BINDING_NULLABLE"},
-    ),
-    Schema(
-        "operation-free-in-some-rows",
-        changed(("CHECK (operation = 'register_dot')", "CHECK (operation = 'register_dot' OR attempt_id = 'legacy')")),
-        unproven={"c": "BINDING_MAY_BE_EMPTY", "d": "DOMAIN_UNCLEAR"},
-    ),
-    miss(
-        "operation-one-of-many-that-nobody-guesses",
-        changed(("operation = 'register_dot'", "operation IN ('register_dot', 'purge')")),
-        d="DOMAIN_UNRESTRICTED",
     ),
 )
 
 COMMITS = (
     Schema(
         "connection-undeclared",
+        "?e CONNECTION_UNDECLARED, ?g CONNECTION_UNDECLARED",
         connection={"recursive_triggers": "on"},
-        unproven={"e": "CONNECTION_UNDECLARED", "g": "CONNECTION_UNDECLARED"},
     ),
-    Schema(
-        "synchronous-normal",
-        connection={**DECLARED, "synchronous": "normal"},
-        refuted={"e": "ASYNC_COMMIT", "g": "ASYNC_COMMIT"},
-    ),
-    Schema(
-        "journal-in-memory",
-        connection={**DECLARED, "journal_mode": "memory"},
-        refuted={"e": "NOT_DURABLE", "g": "NOT_DURABLE"},
-    ),
-    Schema(
-        "journal-undeclared", journal="delete", unproven={"e": "CONNECTION_UNDECLARED", "g": "CONNECTION_UNDECLARED"}
-    ),
-    Schema("file-with-two-names", linked=True, refuted={"e": "FILE_LINKED"}),
+    Schema("synchronous-normal", "e ASYNC_COMMIT, g ASYNC_COMMIT", connection={**DECLARED, "synchronous": "normal"}),
+    Schema("journal-in-memory", "e NOT_DURABLE, g NOT_DURABLE", connection={**DECLARED, "journal_mode": "memory"}),
+    Schema("journal-undeclared", "?e CONNECTION_UNDECLARED, ?g CONNECTION_UNDECLARED", journal="delete"),
+    Schema("file-with-two-names", "e FILE_LINKED", linked=True),
 )
 
+_RAISES = "RAISE(ABORT, 'effect is append-only')"
+_OLD = f"{_RAISES} WHERE OLD.committed_at > datetime('now', '-1 day')"
+_REVIEWED = Policy(reviewed=("effect_no_update", "effect_no_delete"))
 GUARDS = (
-    miss("guards-missing", changed((EFFECT_GUARDS, "")), **_UNGUARDED),
-    Schema(
-        "guard-of-update-missing",
-        changed((EFFECT_GUARDS, EFFECT_GUARDS.split("\n")[2])),
-        {"f": "GUARD_MISSING CHANGE_ADMITTED"},
-        says="write SELECT RAISE(ABORT, text) and nothing else, without a condition, or name it",
-    ),
-    miss(
-        "guard-with-a-condition",
-        changed(("BEFORE DELETE ON effect BEGIN", "BEFORE DELETE ON effect WHEN OLD.attempt_id = '1' BEGIN")),
-        f="GUARD_MISSING CHANGE_ADMITTED",
-    ),
-    Schema(
-        "guard-with-a-condition-that-was-met",
-        changed(("BEFORE DELETE ON effect BEGIN", "BEFORE DELETE ON effect WHEN OLD.attempt_id <> '' BEGIN")),
-        unproven={"f": "GUARD_UNREVIEWED"},
-    ),
-    miss(
-        "guard-of-some-columns",
-        changed(("BEFORE UPDATE ON effect", "BEFORE UPDATE OF logical_request_key, replay_key ON effect")),
-        f="GUARD_MISSING CHANGE_ADMITTED",
-    ),
-    miss(
-        "guard-that-only-looks",
-        changed(
-            (EFFECT_GUARDS, EFFECT_GUARDS.replace("RAISE(ABORT, 'effect is append-only')", "'effect is append-only'"))
-        ),
-        f="CHANGE_ADMITTED",
-    ),
-    Schema(
-        "guard-that-ignores",
-        changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("RAISE(ABORT, 'effect is append-only')", "RAISE(IGNORE)"))),
-        unproven={"f": "SILENTLY_IGNORED"},
-    ),
-    Schema(
-        "guard-that-forgets-old-rows",
-        changed(
-            (
-                EFFECT_GUARDS,
-                EFFECT_GUARDS.replace("only')", "only') WHERE OLD.committed_at > datetime('now', '-1 day')"),
-            )
-        ),
-        unproven={"f": "GUARD_UNREVIEWED"},
-    ),
-    Schema(
-        "guard-that-was-reviewed",
-        changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("only')", "only') WHERE OLD.run_id IS NOT NULL"))),
-        policy=Policy(reviewed=("effect_no_update", "effect_no_delete")),
-    ),
-    miss(
-        "guards-behind-the-change-that-take-nothing-back",
-        changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("BEFORE", "AFTER").replace("ABORT", "FAIL"))),
-        f="CHANGE_ADMITTED",
-    ),
-    Schema("guards-before-the-change-that-fail", changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("ABORT", "FAIL")))),
-    Schema("guards-behind-the-change", changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("BEFORE", "AFTER")))),
-    Schema(
-        "replace-fires-no-trigger",
-        connection={"synchronous": "full"},
-        refuted={"f": "CHANGE_ADMITTED", "g": "CHANGE_ADMITTED"},
-    ),
+    # What stands in the place of the guards of the effect.
     *(
-        Schema(
-            f"replace-by-{name}",
-            changed(*pairs, sql=REMEMBERED.sql) + more,
-            refuted={"f": "CHANGE_ADMITTED"},
-            audit_sql=REMEMBERED.audit_sql,
-            policy=REMEMBERED.policy,
-            connection=REMEMBERED.connection,
-        )
-        for name, more, pairs in (
+        Schema(name, comes, FIT.replace(EFFECT_GUARDS, guards))
+        for name, comes, guards in (
+            ("guards-missing", "f NO_TRIGGERS CHANGE_ADMITTED", ""),
+            ("guard-that-only-looks", "f CHANGE_ADMITTED", EFFECT_GUARDS.replace(_RAISES, "'effect is append-only'")),
+            ("guard-that-ignores", "?f SILENTLY_IGNORED", EFFECT_GUARDS.replace(_RAISES, "RAISE(IGNORE)")),
+            ("guard-that-forgets-old-rows", "?f GUARD_UNREVIEWED", EFFECT_GUARDS.replace(_RAISES, _OLD)),
+            ("guards-before-the-change-that-fail", "", EFFECT_GUARDS.replace("ABORT", "FAIL")),
+            ("guards-behind-the-change", "", EFFECT_GUARDS.replace("BEFORE", "AFTER")),
             (
-                "an-index-over-some-rows",
-                "CREATE UNIQUE INDEX p ON effect (canonical_target, run_id) WHERE run_id <> 'zz';",
-                (),
-            ),
-            ("an-index-over-an-expression", "CREATE UNIQUE INDEX p ON effect (lower(run_id));", ()),
-            (
-                "another-name-of-the-rowid",
-                "",
-                (
-                    ("UNIQUE (replay_key)\n) STRICT, WITHOUT ROWID", "UNIQUE (replay_key)\n) STRICT"),
-                    ("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, rowid TEXT,"),
-                ),
+                "guards-behind-the-change-that-take-nothing-back",
+                "f CHANGE_ADMITTED",
+                EFFECT_GUARDS.replace("BEFORE", "AFTER").replace("ABORT", "FAIL"),
             ),
         )
     ),
-    # The row that took its place says the same but for a default.
     Schema(
-        "replace-of-a-nonce-alone-by-its-like",
-        changed(
-            (
-                "  logical_request_key TEXT NOT NULL,\n  PRIMARY",
-                "  used_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,\n  PRIMARY",
-            ),
-            ("(authorization_nonce)\n) STRICT, WITHOUT ROWID", "(authorization_nonce)\n) STRICT"),
-            ("consumed_once AFTER", "consumed_once BEFORE"),
-            ("taken WHERE what = 'n' || NEW.authorization_nonce", "consumed WHERE rowid = NEW.rowid"),
-            ("  INSERT INTO taken VALUES ('n' || NEW.authorization_nonce);\n", ""),
-            sql=REMEMBERED.sql,
-        ),
-        refuted={"f": "CHANGE_ADMITTED"},
+        "guard-that-was-reviewed", "", FIT.replace(_RAISES, f"{_RAISES} WHERE OLD.run_id IS NOT NULL"), policy=_REVIEWED
+    ),
+    *cases("""
+guard-of-update-missing: f GUARD_MISSING CHANGE_ADMITTED
+  CREATE TRIGGER effect_no_update BEFORE UPDATE ON effect BEGIN SELECT RAISE(ABORT, 'effect is append-only'); END; =>
+  says write SELECT RAISE(ABORT, text) and nothing else, without a condition, or name it
+guard-with-a-condition: f GUARD_MISSING CHANGE_ADMITTED
+  BEFORE DELETE ON effect BEGIN => BEFORE DELETE ON effect WHEN OLD.attempt_id = '1' BEGIN
+guard-with-a-condition-that-was-met: ?f GUARD_UNREVIEWED
+  BEFORE DELETE ON effect BEGIN => BEFORE DELETE ON effect WHEN OLD.attempt_id <> '' BEGIN
+guard-of-some-columns: f GUARD_MISSING CHANGE_ADMITTED
+  BEFORE UPDATE ON effect => BEFORE UPDATE OF logical_request_key, replay_key ON effect
+"""),
+    Schema("replace-fires-no-trigger", "f CHANGE_ADMITTED, g CHANGE_ADMITTED", connection=_LATER),
+    *cases(
+        """
+replace-by-an-index-over-some-rows: f CHANGE_ADMITTED
+  CREATE UNIQUE INDEX p ON effect (canonical_target, run_id) WHERE run_id <> 'zz'
+replace-by-an-index-over-an-expression: f CHANGE_ADMITTED
+  CREATE UNIQUE INDEX p ON effect (lower(run_id))
+replace-by-another-name-of-the-rowid: f CHANGE_ADMITTED
+  + rowid TEXT
+  UNIQUE (replay_key) ) STRICT, WITHOUT ROWID => UNIQUE (replay_key) ) STRICT
+# The row that took its place says the same but for a default.
+replace-of-a-nonce-alone-by-its-like: f CHANGE_ADMITTED
+  logical_request_key TEXT NOT NULL, PRIMARY =>
+    used_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY
+  (authorization_nonce) ) STRICT, WITHOUT ROWID => (authorization_nonce) ) STRICT
+  consumed_once AFTER => consumed_once BEFORE
+  taken WHERE what = 'n' || NEW.authorization_nonce => consumed WHERE rowid = NEW.rowid
+  INSERT INTO taken VALUES ('n' || NEW.authorization_nonce); =>
+# The guard takes back nothing of what it refuses.
+replace-by-its-like-that-is-refused-too-late: f CHANGE_ADMITTED
+  logical_request_key TEXT NOT NULL, PRIMARY =>
+    used_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY
+  RAISE(ABORT, 'consumed is append-only') FROM => RAISE(FAIL, 'consumed is append-only') FROM
+""",
+        of=REMEMBERED.sql,
         audit_sql=REMEMBERED.audit_sql,
         policy=REMEMBERED.policy,
         connection=REMEMBERED.connection,
     ),
-    # The guard takes back nothing of what it refuses.
-    replace(
-        REMEMBERED,
-        name="replace-by-its-like-that-is-refused-too-late",
-        sql=changed(
-            (
-                "  logical_request_key TEXT NOT NULL,\n  PRIMARY",
-                "  used_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,\n  PRIMARY",
-            ),
-            ("RAISE(ABORT, 'consumed is append-only') FROM", "RAISE(FAIL, 'consumed is append-only') FROM"),
-            sql=REMEMBERED.sql,
-        ),
-        refuted={"f": "CHANGE_ADMITTED"},
-    ),
     replace(
         REMEMBERED,
         name="replace-of-an-audit-record-by-its-like",
-        refuted={"g": "CHANGE_ADMITTED"},
+        comes="g CHANGE_ADMITTED",
         audit_sql="CREATE TABLE refusals (refusal_id TEXT NOT NULL PRIMARY KEY, code TEXT NOT NULL CHECK (code IN "
         "('A', 'B')), at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT, WITHOUT ROWID;" + AUDIT_GUARDS,
     ),
-    Schema("writer-undeclared", writer="undeclared", unproven={"f": "WRITER_UNPROVEN", "g": "WRITER_UNPROVEN"}),
-    Schema("writer-another", writer="another", refuted={"f": "OTHERS_MAY_WRITE", "g": "OTHERS_MAY_WRITE"}),
-    Schema(
-        "writer-root",
-        writer="root",
-        refuted={"f": "WRITER_ATTRIBUTES OTHERS_MAY_WRITE", "g": "WRITER_ATTRIBUTES OTHERS_MAY_WRITE"},
-    ),
-    Schema("file-of-everybody", modes={"file": 0o666}, refuted={"f": "OTHERS_MAY_WRITE"}),
-    Schema("folder-of-everybody", modes={"folder": 0o777}, refuted={"f": "OTHERS_MAY_WRITE", "g": "OTHERS_MAY_WRITE"}),
-    Schema(
-        "folder-of-everybody-sticky",
-        modes={"folder": 0o1777},
-        refuted={"f": "OTHERS_MAY_WRITE", "g": "OTHERS_MAY_WRITE"},
-    ),
-    Schema("log-of-everybody", modes={"-wal": 0o666}, refuted={"f": "OTHERS_MAY_WRITE"}),
+    Schema("writer-undeclared", "?f WRITER_UNPROVEN, ?g WRITER_UNPROVEN", writer="undeclared"),
+    Schema("writer-another", "f OTHERS_MAY_WRITE, g OTHERS_MAY_WRITE", writer="another"),
+    Schema("writer-root", "f WRITER_ATTRIBUTES OTHERS_MAY_WRITE, g WRITER_ATTRIBUTES OTHERS_MAY_WRITE", writer="root"),
+    Schema("file-of-everybody", "f OTHERS_MAY_WRITE", modes={"file": 0o666}),
+    Schema("folder-of-everybody", "f OTHERS_MAY_WRITE, g OTHERS_MAY_WRITE", modes={"folder": 0o777}),
+    Schema("folder-of-everybody-sticky", "f OTHERS_MAY_WRITE, g OTHERS_MAY_WRITE", modes={"folder": 0o1777}),
+    Schema("log-of-everybody", "f OTHERS_MAY_WRITE", modes={"-wal": 0o666}),
 )
 
+_KEYED = AUDIT.replace("INTEGER PRIMARY KEY", "INTEGER NOT NULL").replace("key TEXT)", "key TEXT PRIMARY KEY)")
+_FEW = "key TEXT, mark TEXT NOT NULL DEFAULT (substr(hex(randomblob(16)), 1, 8)) UNIQUE)"
 AUDITS = (
-    Schema("audit-missing", audit=None, unproven={"g": "MISSING_RELATION"}),
-    Schema("audit-in-the-same-file", FIT + AUDIT, audit="refusals", refuted={"g": "AUDIT_NOT_SEPARATE"}),
-    Schema("audit-nowhere", audit="FILE:nowhere", refuted={"g": "MISSING_RELATION"}),
-    Schema("audit-unguarded", audit_sql=AUDIT.replace(AUDIT_GUARDS, ""), refuted={"g": "NO_TRIGGERS CHANGE_ADMITTED"}),
-    Schema(
-        "audit-that-forgets",
-        audit_sql=AUDIT + "CREATE TRIGGER quiet BEFORE INSERT ON refusals BEGIN SELECT RAISE(IGNORE); END;",
-        refuted={"g": "TRIGGER_UNREVIEWED AUDIT_UNWRITABLE"},
-    ),
+    Schema("audit-missing", "?g MISSING_RELATION", audit=None),
+    Schema("audit-in-the-same-file", "g AUDIT_NOT_SEPARATE", FIT + AUDIT, audit="refusals"),
+    Schema("audit-nowhere", "g MISSING_RELATION", audit="FILE:nowhere"),
+    Schema("audit-of-everybody", "g OTHERS_MAY_WRITE", modes={"audit": 0o646}),
+    Schema("audit-unguarded", "g NO_TRIGGERS CHANGE_ADMITTED", audit_sql=AUDIT.replace(AUDIT_GUARDS, "")),
+    Schema("audit-keyed-by-the-request", "g AUDIT_UNWRITABLE", audit_sql=_KEYED),
+    Schema("audit-of-few-records", "?g AUDIT_UNWRITABLE", audit_sql=AUDIT.replace("key TEXT)", _FEW)),
     *(
-        Schema(f"audit-of-the-first-refusal-{name}", audit_sql=AUDIT + sql, refuted={"g": "AUDIT_UNWRITABLE"})
-        for name, sql in (
-            ("of-a-request", "CREATE UNIQUE INDEX once ON refusals (logical_request_key);"),
-            ("of-a-code", "CREATE UNIQUE INDEX once ON refusals (lower(code)) WHERE code <> '';"),
+        Schema(f"audit-{name}", comes, audit=f"FILE:{audit}", audit_sql=f"{AUDIT}CREATE {more};")
+        for name, comes, audit, more in (
+            ("that-is-a-view", "g NOT_A_TABLE NO_TRIGGERS", "seen", "VIEW seen AS SELECT * FROM refusals"),
+            (
+                "that-forgets",
+                "g TRIGGER_UNREVIEWED AUDIT_UNWRITABLE",
+                "refusals",
+                "TRIGGER quiet BEFORE INSERT ON refusals BEGIN SELECT RAISE(IGNORE); END",
+            ),
+            (
+                "of-the-first-refusal-of-a-request",
+                "g AUDIT_UNWRITABLE",
+                "refusals",
+                "UNIQUE INDEX once ON refusals (logical_request_key)",
+            ),
+            (
+                "of-the-first-refusal-of-a-code",
+                "g AUDIT_UNWRITABLE",
+                "refusals",
+                "UNIQUE INDEX once ON refusals (lower(code)) WHERE code <> ''",
+            ),
+            (
+                "of-some-codes-once",
+                "?g AUDIT_UNWRITABLE",
+                "refusals",
+                "UNIQUE INDEX once ON refusals (logical_request_key) WHERE code = 'REPLAYED'",
+            ),
         )
-    ),
-    Schema(
-        "audit-of-some-codes-once",
-        audit_sql=AUDIT + "CREATE UNIQUE INDEX once ON refusals (logical_request_key) WHERE code = 'REPLAYED';",
-        unproven={"g": "AUDIT_UNWRITABLE"},
-    ),
-    Schema(
-        "audit-keyed-by-the-request",
-        audit_sql=AUDIT.replace("INTEGER PRIMARY KEY", "INTEGER NOT NULL").replace(
-            "logical_request_key TEXT)", "logical_request_key TEXT PRIMARY KEY)"
-        ),
-        refuted={"g": "AUDIT_UNWRITABLE"},
-    ),
-    Schema(
-        "audit-of-few-records",
-        audit_sql=AUDIT.replace(
-            "logical_request_key TEXT)",
-            "logical_request_key TEXT, mark TEXT NOT NULL DEFAULT (substr(hex(randomblob(16)), 1, 8)) UNIQUE)",
-        ),
-        unproven={"g": "AUDIT_UNWRITABLE"},
-    ),
-    Schema("audit-of-everybody", modes={"audit": 0o646}, refuted={"g": "OTHERS_MAY_WRITE"}),
-    Schema(
-        "audit-that-is-a-view",
-        audit="FILE:seen",
-        audit_sql=AUDIT + "CREATE VIEW seen AS SELECT * FROM refusals;",
-        refuted={"g": "NOT_A_TABLE NO_TRIGGERS"},
     ),
 )
 
 RETENTION = (
-    miss(
-        "cascade-from-a-parent",
-        "CREATE TABLE runs (run_id TEXT PRIMARY KEY NOT NULL) STRICT;"
-        + changed(("run_id TEXT NOT NULL CHECK", "run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE CHECK")),
-        i="CASCADE",
-    ),
-    miss(
-        "housekeeping-elsewhere",
-        FIT + "CREATE TABLE ticks (at TEXT) STRICT; CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN"
-        " DELETE FROM \"effect\" WHERE committed_at < datetime('now', '-1 day'); END;",
-        i="HOUSEKEEPING",
-    ),
-    miss(
-        "housekeeping-by-replace",
-        FIT + "CREATE TABLE ticks (at TEXT) STRICT; CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN"
-        " INSERT OR REPLACE INTO consumed VALUES ('a', 'b'); END;",
-        i="HOUSEKEEPING",
-    ),
-    *(
-        miss(
-            f"rows-that-end-{name}",
-            changed(("attempt_id TEXT NOT NULL,", f"attempt_id TEXT NOT NULL, x {column},")),
-            i="RETENTION_TTL",
-        )
-        for name, column in (
-            ("in-milliseconds", "INTEGER NOT NULL DEFAULT (strftime('%s', 'now') * 1000 + 86400000)"),
-            ("by-the-julian-day", "REAL NOT NULL DEFAULT (julianday('now') + 30)"),
-            ("on-a-day", "TEXT NOT NULL DEFAULT (date('now','+30 days'))"),
-        )
-    ),
-    miss(
-        "rows-that-end-by-a-generated-column",
-        changed(
-            (
-                "attempt_id TEXT NOT NULL,",
-                "attempt_id TEXT NOT NULL, made INTEGER NOT NULL DEFAULT (strftime('%s', 'now')),"
-                " x INTEGER GENERATED ALWAYS AS (made + 86400) STORED,",
-            )
-        ),
-        i="RETENTION_TTL",
-    ),
-    *(
-        Schema(
-            f"rows-that-end-{name}",
-            changed(("attempt_id TEXT NOT NULL,", f"attempt_id TEXT NOT NULL, x {column},")),
-            unproven={"i": "RETENTION_UNKNOWN"},
-        )
-        for name, column in (
-            ("on-one-day", "TEXT NOT NULL DEFAULT '2030-01-01'"),
-            ("in-one-second", "INTEGER NOT NULL DEFAULT 1893456000"),
-            ("in-another-zone", "TEXT NOT NULL DEFAULT (datetime('now', '+23:59'))"),
-        )
-    ),
-    *(
-        Schema(
-            f"rows-that-end-{name}",
-            changed(("attempt_id TEXT NOT NULL,", f"attempt_id TEXT NOT NULL, x ANY NOT NULL DEFAULT ({text}),")),
-            policy=Policy(horizon_seconds=365 * 86_400),
-            unproven=unproven,
-        )
-        for name, text, unproven in (
-            ("at-the-horizon", "datetime('now','+365 days')", {}),
-            ("after-twelve-months", "datetime('now','+12 months')", {}),
-            ("about-the-horizon", "date('now','+365 days')", {"i": "RETENTION_UNKNOWN"}),
-            ("at-the-first-of-two", "min(datetime('now','+400 days'), current_timestamp)", {"i": "RETENTION_UNKNOWN"}),
-        )
-    ),
-    Schema(
-        "rows-kept-as-the-writer-likes",
-        changed(("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, retain_until TEXT NOT NULL,")),
-        unproven={"i": "RETENTION_UNKNOWN"},
+    *cases("""
+cascade-from-a-parent: i CASCADE
+  CREATE TABLE runs (run_id TEXT PRIMARY KEY NOT NULL) STRICT
+  run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE CHECK (run_id <> '')
+housekeeping-elsewhere: i HOUSEKEEPING
+  CREATE TABLE ticks (at TEXT) STRICT
+  CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN
+    DELETE FROM "effect" WHERE committed_at < datetime('now', '-1 day'); END
+housekeeping-by-replace: i HOUSEKEEPING
+  CREATE TABLE ticks (at TEXT) STRICT
+  CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN INSERT OR REPLACE INTO consumed VALUES ('a', 'b'); END
+rows-that-end-in-milliseconds: i RETENTION_TTL
+  + x INTEGER NOT NULL DEFAULT (strftime('%s', 'now') * 1000 + 86400000)
+rows-that-end-by-the-julian-day: i RETENTION_TTL
+  + x REAL NOT NULL DEFAULT (julianday('now') + 30)
+rows-that-end-on-a-day: i RETENTION_TTL
+  + x TEXT NOT NULL DEFAULT (date('now','+30 days'))
+rows-that-end-by-a-generated-column: i RETENTION_TTL
+  + made INTEGER NOT NULL DEFAULT (strftime('%s', 'now'))
+  + x INTEGER GENERATED ALWAYS AS (made + 86400) STORED
+rows-that-end-on-one-day: ?i RETENTION_UNKNOWN
+  + x TEXT NOT NULL DEFAULT '2030-01-01'
+rows-that-end-in-one-second: ?i RETENTION_UNKNOWN
+  + x INTEGER NOT NULL DEFAULT 1893456000
+rows-that-end-in-another-zone: ?i RETENTION_UNKNOWN
+  + x TEXT NOT NULL DEFAULT (datetime('now', '+23:59'))
+rows-kept-as-the-writer-likes: ?i RETENTION_UNKNOWN
+  + retain_until TEXT NOT NULL
+"""),
+    *cases(
+        """
+rows-that-end-at-the-horizon:
+  + x ANY NOT NULL DEFAULT (datetime('now','+365 days'))
+rows-that-end-after-twelve-months:
+  + x ANY NOT NULL DEFAULT (datetime('now','+12 months'))
+rows-that-end-about-the-horizon: ?i RETENTION_UNKNOWN
+  + x ANY NOT NULL DEFAULT (date('now','+365 days'))
+rows-that-end-at-the-first-of-two: ?i RETENTION_UNKNOWN
+  + x ANY NOT NULL DEFAULT (min(datetime('now','+400 days'), current_timestamp))
+""",
+        policy=Policy(horizon_seconds=365 * 86_400),
     ),
 )
 
+# The parts that the retry ledger lacks, under each name.
+_LACKS = "b MISSING_RELATION, c MISSING_COLUMNS, h MISSING_COLUMNS, ?g MISSING_RELATION"
+_OPEN = f"{_LACKS}, f NO_TRIGGERS CHANGE_ADMITTED"
+_LEDGER = Schema(
+    "iu_route_attempt",
+    f"a MISSING_COLUMNS REPLAY_ATTEMPT_NO_BYPASS, {_OPEN}, d WRONG_DOMAIN, ?e MISSING_RELATION",
+    LEDGER,
+    "iu_route_attempt",
+    nonce=None,
+    audit=None,
+    connection={},
+    writer="undeclared",
+)
 LEDGERS = (
-    _ledger,
+    _LEDGER,
     replace(
-        _ledger,
+        _LEDGER,
         name="ledger-with-a-unique-key",
+        comes=f"a MISSING_COLUMNS, {_OPEN}, d WRONG_DOMAIN, ?e MISSING_RELATION",
         sql=LEDGER + "CREATE UNIQUE INDEX once ON iu_route_attempt (idempotency_key);",
-        refuted={**_LEDGER, "a": "MISSING_COLUMNS"},
     ),
     replace(
-        _ledger,
+        _LEDGER,
         name="ledger-behind-a-view",
+        comes=f"a MISSING_COLUMNS NOT_A_TABLE, {_LACKS}, d NOT_A_TABLE DOMAIN_UNRESTRICTED, e NOT_A_TABLE, "
+        "f NOT_A_TABLE NO_TRIGGERS, i NOT_A_TABLE",
         sql=LEDGER + "CREATE VIEW ledger AS SELECT * FROM iu_route_attempt;",
         effect="ledger",
-        refuted={
-            **_LEDGER,
-            "a": "MISSING_COLUMNS NOT_A_TABLE",
-            "d": "NOT_A_TABLE DOMAIN_UNRESTRICTED",
-            "e": "NOT_A_TABLE",
-            "i": "NOT_A_TABLE",
-            "f": "NOT_A_TABLE NO_TRIGGERS",
-        },
-        unproven={"g": "MISSING_RELATION"},
     ),
     replace(
-        _ledger,
+        _LEDGER,
         name="ledger-with-the-contract's-words",
+        comes=f"a MISSING_COLUMNS KEY_COMPOSITE, {_OPEN}, d WRONG_DOMAIN, e ARBITER_UNUSABLE",
         sql=LEDGER.replace("idempotency_key", "logical_request_key")
         .replace("attempt_no", "attempt_id")
         .replace("route_kind", "operation"),
-        refuted={**_LEDGER, "a": "MISSING_COLUMNS KEY_COMPOSITE", "d": "WRONG_DOMAIN", "e": "ARBITER_UNUSABLE"},
-        unproven={"g": "MISSING_RELATION"},
     ),
     replace(
-        _ledger,
+        _LEDGER,
         name="ledger-mapped-by-a-policy",
+        comes="a MISSING_COLUMNS KEY_COMPOSITE REPLAY_ATTEMPT_NO_BYPASS, "
+        f"{_OPEN}, d WRONG_DOMAIN, e ARBITER_UNUSABLE RACE_LOST",
         policy=Policy(columns={"logical_request_key": "idempotency_key", "attempt": "attempt_no"}),
-        refuted={
-            **_LEDGER,
-            "a": "MISSING_COLUMNS KEY_COMPOSITE REPLAY_ATTEMPT_NO_BYPASS",
-            "e": "ARBITER_UNUSABLE RACE_LOST",
-        },
-        unproven={"g": "MISSING_RELATION"},
     ),
 )
 

@@ -76,7 +76,7 @@ def test_the_surface_that_is_documented_is_fit(tmp_path: Path) -> None:
     surface, audit = sqlite_ddl()
     named = Schema(
         "documented",
-        surface,
+        sql=surface,
         effect="consumed_request",
         nonce="consumed_nonce",
         audit="FILE:refusal_audit",
