@@ -57,8 +57,8 @@ class LiveServer:
     dsn: str
 
     @contextmanager
-    def database(self, name: str = "registry") -> Iterator[psycopg.Connection[Any]]:
-        """An empty database and a connection to it; afterwards it is empty again, or gone, with every role made in it.
+    def database(self, name: str = "registry", *ddl: str) -> Iterator[psycopg.Connection[Any]]:
+        """A database with this in it, and a connection to it; afterwards it is empty or gone, with all roles made in it.
 
         Making one costs more than most of what is done in it, so that one that was swept clean is used again.
         """
@@ -68,6 +68,8 @@ class LiveServer:
                 keeper.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
             try:
                 with psycopg.connect(self.dsn_of(name), autocommit=True) as connection:
+                    for statements in ddl:
+                        connection.execute(statements.encode())
                     yield connection
             finally:
                 keeper.execute(sql.SQL("ALTER DATABASE {} RESET ALL").format(sql.Identifier(name)))

@@ -106,8 +106,7 @@ def _seen(connection: psycopg.Connection[Any], folder: Path, inspect: Callable[.
 @pytest.fixture(scope="module")
 def fit(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Inspected:
     """The documented surface, inspected with a password in the DSN."""
-    with live_server.database("registry") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("registry", surface_ddl()) as connection:
         dsn = make_conninfo(live_server.dsn_of("registry"), password=PASSWORD)
         return _seen(connection, tmp_path_factory.mktemp("fit"), partial(call, dsn, *_NAMED))
 
@@ -115,8 +114,7 @@ def fit(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pyte
 @pytest.fixture(scope="module")
 def refused(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Inspected:
     """The ledger, with names that would be a page's own words."""
-    with live_server.database("ledger") as connection:
-        connection.execute(ledger_ddl())
+    with live_server.database("ledger", ledger_ddl()) as connection:
         connection.execute("ALTER TABLE iu_route_attempt ADD CONSTRAINT \"<b>x</b>\" CHECK (status <> '<script>')")
         dsn = live_server.dsn_of("ledger")
         return _seen(connection, tmp_path_factory.mktemp("ledger"), partial(call, dsn, "--effect", LEDGER))
@@ -138,8 +136,7 @@ def said(result: Result) -> str:
 
 
 def test_the_documented_surface_is_fit_in_less_than_twenty_seconds(live_server: LiveServer, tmp_path: Path) -> None:
-    with live_server.database("fresh") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("fresh", surface_ddl()):
         began = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-P", "-m", "holdfast.conformance.cli", "fitness", live_server.dsn_of("fresh"), *_NAMED],
@@ -152,9 +149,7 @@ def test_the_documented_surface_is_fit_in_less_than_twenty_seconds(live_server: 
 
 
 def test_the_documented_surface_is_found_without_naming_it(call: Call, live_server: LiveServer) -> None:
-    with live_server.database("searched") as connection:
-        connection.execute(surface_ddl())
-        connection.execute(ledger_ddl())
+    with live_server.database("searched", surface_ddl(), ledger_ddl()):
         result = call(live_server.dsn_of("searched"), "--audit", "surface.refusal_audit")
     assert result.exit_code == 0, said(result)
     assert "effect surface.consumed_request, nonce surface.consumed_nonce" in result.stdout
@@ -241,8 +236,7 @@ def test_the_live_probe_writes_and_takes_it_back_and_says_what_it_cannot_take_ba
     call: Call, live_server: LiveServer, tmp_path: Path
 ) -> None:
     proof = tmp_path / "proof.json"
-    with live_server.database("kept") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("kept", surface_ddl()) as connection:
         before = _catalogue(connection)
         dsn = live_server.dsn_of("kept")
         refused = call(dsn, *_NAMED, "--probe-live")
@@ -284,8 +278,7 @@ def test_the_session_that_looks_cannot_write(tables: str) -> None:
 def test_a_catalogue_that_is_changed_meanwhile_proves_nothing(
     clones: Scratch, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with live_server.database("moving") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("moving", surface_ddl()) as connection:
 
         def meanwhile(*given: Any) -> Any:
             connection.execute("ALTER TABLE surface.consumed_request DISABLE TRIGGER no_truncate")
@@ -426,8 +419,7 @@ def test_a_fault_of_the_kit_is_told_without_the_password(call: Call, monkeypatch
 
 def test_a_role_that_may_not_read_the_catalogue_is_told_so(call: Call, live_server: LiveServer) -> None:
     # Databases are used again, and no sweep gives rights on the catalogue back: no other test uses this name.
-    with live_server.database("blinded") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("blinded", surface_ddl()) as connection:
         connection.execute("CREATE ROLE blind LOGIN")
         dsn = live_server.dsn_of("blinded", user="blind")
         seeing = call(dsn, *_NAMED)
@@ -455,8 +447,7 @@ def test_a_clone_that_breaks_down_or_cannot_be_had_leaves_everything_tried_unpro
         raise error
 
     monkeypatch.setattr(gather, part, broken)
-    with live_server.database("broken") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("broken", surface_ddl()):
         server = clones if part == "probe_clone" else None
         assessed = assess(live_server.dsn_of("broken"), DOCUMENTED, Policy(), server=server)
     assert assessed.evidence is not None
@@ -480,8 +471,7 @@ def test_what_the_programs_of_the_server_say_is_kept_without_the_password(
 
     monkeypatch.setattr(gather, "clone", failing)
     proof = tmp_path / "proof.json"
-    with live_server.database("alone") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("alone", surface_ddl()):
         dsn = make_conninfo(live_server.dsn_of("alone"), password=PASSWORD)
         result = call(dsn, *_NAMED, "--json", proof)
     assert result.exit_code == 12
@@ -596,8 +586,7 @@ def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Assessment
 def test_a_table_is_proven_fit_as_the_how_to_page_says(live_server: LiveServer, tmp_path: Path) -> None:
     page = Path(__file__).parents[2] / "docs" / "how-to" / "prove-a-table.md"
     (login,) = re.findall(r"^ *```sql\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    with live_server.database("registry") as connection, relay(live_server) as between:
-        connection.execute(surface_ddl())
+    with live_server.database("registry", surface_ddl()) as connection, relay(live_server) as between:
         connection.execute(login)
         # By these libpq finds the server that the page calls `db`.
         here = {

@@ -58,8 +58,7 @@ BEGIN LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; 
 @pytest.fixture(scope="module")
 def live(live_server: LiveServer) -> Iterator[LiveServer]:
     """A surface."""
-    with live_server.database(DATABASE) as connection:
-        connection.execute(surface_ddl())
+    with live_server.database(DATABASE, surface_ddl()) as connection:
         connection.execute(_STUBBORN)
         # Nothing of the surface: its catalogue can be read while this one is locked.
         connection.execute("CREATE TABLE bystander (n bigint)")

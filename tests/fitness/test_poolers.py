@@ -44,8 +44,7 @@ app.command(cls=QuietCommand, context_settings={"allow_extra_args": True})(fitne
 @pytest.fixture(scope="module")
 def live(live_server: LiveServer) -> Iterator[LiveServer]:
     """A surface, and what other clients of its database use."""
-    with live_server.database(DATABASE) as connection:
-        connection.execute(surface_ddl())
+    with live_server.database(DATABASE, surface_ddl()) as connection:
         connection.execute("CREATE SEQUENCE numbers; CREATE TABLE work (n bigint)")
         yield live_server
 

@@ -99,8 +99,7 @@ def test_the_references_own_surface_is_proven_fit_and_only_then_used(
 def test_a_registrar_that_is_configured_with_the_ledger_does_not_start_and_writes_nothing(
     live_server: LiveServer, clones: Scratch, tmp_path: Path, name: str
 ) -> None:
-    with live_server.database("ledger") as connection:
-        connection.execute(ledger_ddl())
+    with live_server.database("ledger", ledger_ddl()) as connection:
         connection.execute(f"CREATE ROLE {WRITER} LOGIN")
         effect = LEDGER
         if name != "iu_route_attempt":

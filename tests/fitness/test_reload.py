@@ -28,8 +28,7 @@ def waiting(live_server: LiveServer) -> Iterator[None]:
 
 @pytest.mark.usefixtures("waiting")
 def test_a_setting_that_waits_for_a_reload_refutes(live_server: LiveServer, clones: Scratch) -> None:
-    with live_server.database("reload") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("reload", surface_ddl()):
         assessed = assess(live_server.dsn_of("reload"), DOCUMENTED, Policy(), server=clones)
     (reason,) = assessed.judgement.reasons
     assert (reason.criterion.value, reason.code) == ("e", "NOT_DURABLE")
@@ -38,8 +37,7 @@ def test_a_setting_that_waits_for_a_reload_refutes(live_server: LiveServer, clon
 
 @pytest.mark.usefixtures("waiting")
 def test_whoever_may_not_read_the_files_is_told_so(live_server: LiveServer, clones: Scratch) -> None:
-    with live_server.database("reload") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("reload", surface_ddl()) as connection:
         connection.execute("CREATE ROLE auditor LOGIN; GRANT pg_read_all_data TO auditor")
         assessed = assess(live_server.dsn_of("reload", user="auditor"), DOCUMENTED, Policy(), server=clones)
     assert [(reason.code, reason.text) for reason in assessed.judgement.reasons] == []

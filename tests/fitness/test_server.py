@@ -48,8 +48,7 @@ CONTRACT = load_contract("rs4a-replay")
 def test_a_server_that_may_not_be_asked_which_one_it_is_makes_no_proof(
     live_server: LiveServer, clones: Scratch
 ) -> None:
-    with live_server.database("hidden") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("hidden", surface_ddl()) as connection:
         connection.execute("CREATE ROLE auditor LOGIN; GRANT pg_read_all_data TO auditor")
         connection.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
         try:

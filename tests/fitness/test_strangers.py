@@ -43,8 +43,7 @@ GRANT SELECT ON cron.job TO PUBLIC;
 
 
 def test_names_are_not_looked_up_where_the_owner_of_the_database_says(live_server: LiveServer, clones: Scratch) -> None:
-    with live_server.database("strangers") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("strangers", surface_ddl()) as connection:
         connection.execute(_LOOKUP)
         assessed = assess(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
         there = connection.execute("SELECT pg_catalog.to_regclass('public.been_here')").fetchone()
@@ -55,8 +54,7 @@ def test_names_are_not_looked_up_where_the_owner_of_the_database_says(live_serve
 def test_a_table_of_jobs_that_belongs_to_no_superuser_is_not_read_and_proves_nothing(
     live_server: LiveServer, clones: Scratch
 ) -> None:
-    with live_server.database("strangers") as connection:
-        connection.execute(surface_ddl())
+    with live_server.database("strangers", surface_ddl()) as connection:
         connection.execute(_JOBS)
         assessed = assess(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
     standings = {each.criterion: each.standing for each in assessed.judgement.findings}

@@ -109,8 +109,7 @@ def test_a_run_on_any_version_is_tied_to_a_proof_of_the_same_ddl_on_the_newest(
     older: Older, documented: Assessment
 ) -> None:
     assert documented.surface is not None
-    with older.live.database(DATABASE) as connection:
-        connection.execute(surface_ddl())
+    with older.live.database(DATABASE, surface_ddl()) as connection:
         shot = take(connection, documented.surface)
     evidence = Evidence(documented.surface, shot)
     assessed = replace(documented, evidence=evidence)
