@@ -34,10 +34,9 @@ from holdfast.conformance.fitness.model import (
 )
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import poolers, roles
-from holdfast.conformance.fitness.postgres.blockers import cause
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, name_of
 from holdfast.conformance.fitness.postgres.clone import clone
-from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.postgres.connecting import Connection, cause
 from holdfast.conformance.fitness.postgres.probes import live_connection, probe_clone, probe_live
 from holdfast.conformance.fitness.postgres.roles import Household
 from holdfast.conformance.fitness.postgres.scratch import Scratch, scratch

@@ -10,8 +10,7 @@ from holdfast.conformance.fitness.criteria.files import in_its_own_file
 from holdfast.conformance.fitness.criteria.guards import changes_tried, held_by_others, owned
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.lasting import unhidden
-from holdfast.conformance.fitness.criteria.tables import apart, ordinary, plain_insert
-from holdfast.conformance.fitness.criteria.triggers import guarded_by_triggers
+from holdfast.conformance.fitness.criteria.tables import apart, guarded_by_triggers, ordinary, plain_insert
 from holdfast.conformance.fitness.model import Part, RelationName
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from holdfast.conformance.fitness.postgres.catalogue import MADE_UP

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.judging import Judging, foreign_calls, refused, sound
 from holdfast.conformance.fitness.criteria.spelling import (
-    admitted,
     capacity,
     conditions,
+    conditions_of,
+    lists_of,
     literals,
     mentions,
     never_empty,
@@ -74,10 +75,8 @@ def says_something(judging: Judging, relation: RelationName, row: Row) -> None:
     """A column that can hold one value only says nothing of a request."""
     name = str(row["name"])
     checks = sound(judging, checks_on(judging, relation, name))
-    lists = [admitted(str(check["definition"]), name) for check in checks]
-    said = [condition for check in checks for condition in conditions(str(check["definition"]))]
-    lists.append(row["labels"] and set(row["labels"]))
-    if capacity(said, name) == 0 or any(words is not None and len(words - {""}) < 2 for words in lists):
+    lists = [*lists_of(checks, name), *([set(row["labels"])] if row["labels"] else [])]
+    if capacity(conditions_of(checks), name) == 0 or any(len(words - {""}) < 2 for words in lists):
         text = f"{name} of {relation} can hold one value only, so it says nothing of what was asked for"
         judging.unproven(Code.BINDING_CONSTANT, text, part=Part.EFFECT, rows=[row, *checks])
 
@@ -215,8 +214,8 @@ def _restricted(judging: Judging, relation: RelationName, row: Row, *, declared:
     name, wanted = str(row["name"]), set(judging.policy.operations)
     checks = checks_on(judging, relation, name)
     judging.rest_on(*checks)
-    lists = [admitted(str(check["definition"]), name) for check in sound(judging, checks)]
-    other = [words for words in (*lists, None if row["labels"] is None else set(row["labels"])) if words is not None]
+    labels = [] if row["labels"] is None else [set(row["labels"])]
+    other = [*lists_of(sound(judging, checks), name), *labels]
     if any(words <= wanted for words in other):
         return
     listed = " and ".join(", ".join(sorted(words)) for words in other)
@@ -235,7 +234,7 @@ def _unclear(judging: Judging, relation: RelationName, row: Row, checks: tuple[R
     keys = [key for key in judging.catalogue.of("references", relation) if key["columns"] == [name]]
     good = sound(judging, checks)
     weak = tuple(check for check in checks if check not in good)
-    if any(admitted(str(check["definition"]), name) is not None for check in weak) or (weak and weak == checks):
+    if lists_of(weak, name) or (weak and weak == checks):
         weak_checks(judging, relation, weak)
     elif shown := checks or tuple(keys):
         text = (

@@ -9,8 +9,15 @@ from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.atomic import event_triggers, server_setting, setting_of
 from holdfast.conformance.fitness.criteria.files import rights
 from holdfast.conformance.fitness.criteria.judging import NO_PRIVILEGE, Judging, NoRows, guarded, is_refusal
-from holdfast.conformance.fitness.criteria.tables import OFF, apart, there
-from holdfast.conformance.fitness.criteria.triggers import VERBS, guarded_by_triggers, only_raises, plain
+from holdfast.conformance.fitness.criteria.tables import (
+    OFF,
+    VERBS,
+    apart,
+    guarded_by_triggers,
+    only_raises,
+    plain,
+    there,
+)
 from holdfast.conformance.fitness.model import SUFFIX, Part, ProbeAnswer, RelationName, Row
 from holdfast.conformance.fitness.postgres.catalogue import DATABASE_OWNER, Roles, UnreadError, name_of, text_of
 
@@ -77,9 +84,7 @@ def _writer(judging: Judging) -> None:
 
 def _privileges(judging: Judging, part: Part) -> None:
     """The writer may read and append and nothing else, and no other role may write."""
-    name = judging.part(part)
-    row = None if name is None else judging.catalogue.relation(name)
-    if row is None:
+    if (row := judging.relation(part)) is None:
         return
     for relation in judging.spread(part):
         own = judging.catalogue.relation(relation) or row
@@ -88,7 +93,7 @@ def _privileges(judging: Judging, part: Part) -> None:
             for each in judging.catalogue.of("grants", relation)
             if each["object"] in ("relation", "column") and each["privilege"] in _WRITES
         ]
-        _of_writer(judging, part, relation, own, grants, entry=relation == name)
+        _of_writer(judging, part, relation, own, grants, entry=relation == judging.part(part))
         held_by_others(judging, part, relation, str(own["owner"]), grants)
         roles = judging.catalogue.roles
         for role in _holders(roles, _WRITE_EVERYWHERE):
@@ -435,7 +440,7 @@ _DATABASE = "database"
 def owned(judging: Judging, part: Part) -> None:
     """Every object of a part belongs to the owner of what is consumed, or to a superuser."""
     name = judging.part(part)
-    if name is None or judging.catalogue.relation(name) is None:
+    if name is None or judging.relation(part) is None:
         return
     # The owners of what is consumed can open every key as it is; that of the audit has to do with the audit only.
     trusted = owners_of(judging, Part.EFFECT, Part.NONCE, part)

@@ -15,10 +15,10 @@ from holdfast.conformance.fitness.criteria.spelling import (
     NUL_NEIGHBOURS,
     WRITE_AS,
     WRITE_AS_IN_FILES,
-    admitted,
     capacity,
-    conditions,
+    conditions_of,
     has_word,
+    lists_of,
     one_spelling,
     one_spelling_in_files,
 )
@@ -158,10 +158,8 @@ def _roomy(judging: Judging, part: Part, relation: RelationName, row: Row) -> No
     """The form that checks hold a key to leaves room for keys that nobody guesses and none of which meet."""
     name = str(row["name"])
     checks = sound(judging, checks_on(judging, relation, name))
-    said = [condition for check in checks for condition in conditions(str(check["definition"]))]
-    listed = [words for check in checks if (words := admitted(str(check["definition"]), name)) is not None]
-    most = capacity(said, name, of_bytes=row["base_type"] == _BYTES, longest=longest(row))
-    if min([most, *(math.log2(len(words)) for words in listed)]) < _BITS:
+    most = capacity(conditions_of(checks), name, of_bytes=row["base_type"] == _BYTES, longest=longest(row))
+    if min([most, *(math.log2(len(words)) for words in lists_of(checks, name))]) < _BITS:
         keys = "nonces" if part is Part.NONCE else "keys"
         text = f"the checks on {name} of {relation} leave it less than {_BITS} bits: {keys} may meet, or be guessed"
         judging.unproven(Code.KEY_NARROW, text, part=part, rows=checks or [row])
@@ -174,7 +172,7 @@ def _advice(judging: Judging, name: str) -> str:
 
 
 def _shows_one(judging: Judging, checks: list[Row], name: str) -> bool:
-    said = [condition for check in checks for condition in conditions(str(check["definition"]))]
+    said = conditions_of(checks)
     if judging.in_files:
         row, table = judging.named_column(Part.EFFECT, name), judging.relation(Part.EFFECT)
         typed = row is not None and table is not None and table["strict"] and row["affinity"] == "TEXT"

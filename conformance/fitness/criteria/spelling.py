@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from holdfast.conformance.fitness.model import Row
 
 _PLACE = re.compile(
     r"(?:\[(?P<set>\^?[^\^\\\[\]][^\\\[\]]*)\]|\\(?P<escaped>[^\w\s])|(?P<any>\.)|(?P<plain>[^\\^$.|?*+()\[\]{}]))"
@@ -246,6 +248,17 @@ def conditions(definition: str) -> list[str]:
     """The conditions of a check that must all hold."""
     inside = _CHECK.fullmatch(definition)
     return [] if inside is None else _conjuncts(inside[1])
+
+
+def conditions_of(checks: Iterable[Row]) -> list[str]:
+    """The conditions of several checks."""
+    return [condition for check in checks for condition in conditions(str(check["definition"]))]
+
+
+def lists_of(checks: Iterable[Row], column: str) -> list[set[str]]:
+    """The values that checks admit, of each that lists them."""
+    found = (admitted(str(check["definition"]), column) for check in checks)
+    return [words for words in found if words is not None]
 
 
 def _conjuncts(text: str) -> list[str]:

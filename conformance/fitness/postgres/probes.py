@@ -34,10 +34,9 @@ from holdfast.conformance.fitness.model import (
     Surface,
 )
 from holdfast.conformance.fitness.policy import CONTRACT, Policy
-from holdfast.conformance.fitness.postgres.blockers import inquirer
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue
 from holdfast.conformance.fitness.postgres.clone import Clone
-from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.postgres.connecting import Connection, inquirer
 from holdfast.conformance.fitness.postgres.scratch import RECOVERY_S
 from holdfast.conformance.fitness.postgres.sessions import GRACE_S, Guest, Session
 from holdfast.conformance.fitness.postgres.snapshot import read

@@ -11,8 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
 from holdfast.conformance.fitness.model import ProbeAnswer, Statement
-from holdfast.conformance.fitness.postgres.blockers import cause
-from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
+from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError, cause, inquiry_of
 
 # A probe is one small row. A probe that takes this long waits for something that will not come.
 STATEMENT_MS = 8000

@@ -17,9 +17,8 @@ from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Dialect, Row, Snapshot, Surface
 from holdfast.conformance.fitness.policy import CONTRACT
-from holdfast.conformance.fitness.postgres.blockers import cause, inquirer
 from holdfast.conformance.fitness.postgres.catalogue import UNREADABLE
-from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.postgres.connecting import Connection, cause, inquirer
 from holdfast.conformance.fitness.target import Target
 from holdfast.specs.fitness import Query, QueryKind, in_order, load_queries, parameters
 from holdfast.specs.strictjson import MAX_SAFE_INTEGER
