@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -49,16 +49,6 @@ class Rows:
     holding: int
 
 
-class Store(Protocol):
-    """A store that can be inspected. Every method raises FitnessError."""
-
-    def rows(self, key: str) -> Rows:
-        """The rows of the effect relation at this moment."""
-
-    def inspect(self) -> Evidence:
-        """The relations and the writer, and the catalogue at this moment; nothing is probed."""
-
-
 @unique
 class Login(Enum):
     """With which password a DSN is used: that of the user's environment too, or only what stands in it."""
@@ -67,14 +57,14 @@ class Login(Enum):
     AS_STATED = "as stated"
 
 
-def store_at(place: Mapping[str, Any], workdir: Path, login: Login) -> Store:
+def store_at(place: Mapping[str, Any], workdir: Path, login: Login) -> PostgresStore | SqliteStore:
     """The store at a place that fits surface.schema.json, for the session of `workdir`. Raises FitnessError."""
     if "effect" not in place:
         raise FitnessError("`surface` names no `effect`, the relation of the consumed keys; name it as schema.table")
     texts = {part: place[part.value] for part in Part if part.value in place}
     if "file" in place:
         file = workdir / place["file"]
-        return _SqliteStore(file, {part: _in_workdir(text, file, workdir) for part, text in texts.items()})
+        return SqliteStore(file, {part: _in_workdir(text, file, workdir) for part, text in texts.items()})
     if "dsn" not in place:
         raise FitnessError("`surface` says neither `dsn` nor `file`; say where the store of the session is")
     target = target_of(place["dsn"])
@@ -87,7 +77,7 @@ def store_at(place: Mapping[str, Any], workdir: Path, login: Login) -> Store:
     if not conninfo_to_dict(target.dsn).get("dbname"):
         raise FitnessError("`surface` names no database, neither in `dsn` nor as `database`; name the session's own")
     parts = {part: gather.relation_named(part, text) for part, text in texts.items()}
-    return _PostgresStore(target, parts, place.get("writer"))
+    return PostgresStore(target, parts, place.get("writer"))
 
 
 def _in_workdir(text: str, file: Path, workdir: Path) -> RelationName:
@@ -96,8 +86,8 @@ def _in_workdir(text: str, file: Path, workdir: Path) -> RelationName:
 
 
 @dataclass(frozen=True, slots=True)
-class _PostgresStore:
-    """Implements `Store`."""
+class PostgresStore:
+    """A store on a server. Every method raises FitnessError."""
 
     target: Target
     parts: Mapping[Part, RelationName]
@@ -107,7 +97,7 @@ class _PostgresStore:
         return reading(self.target, Deadline.after(_LOOK_S), "looking at the store of the run")
 
     def rows(self, key: str) -> Rows:
-        """See `Store`."""
+        """The rows of the effect relation at this moment."""
         effect = self.parts[Part.EFFECT]
         asked = sql.SQL(_HOLDING).format(sql.Identifier(effect.schema, effect.name))
         with self._reading() as connection:
@@ -116,7 +106,7 @@ class _PostgresStore:
         return Rows(*found)
 
     def inspect(self) -> Evidence:
-        """See `Store`."""
+        """The relations and the writer, and the catalogue at this moment; nothing is probed."""
         with self._reading() as connection:
             writer = self.writer or writer_of(connection, self.parts[Part.EFFECT])
             surface = Surface(str(self.parts[Part.EFFECT]), self.parts, writer)
@@ -129,14 +119,14 @@ class _PostgresStore:
 
 
 @dataclass(frozen=True, slots=True)
-class _SqliteStore:
-    """Implements `Store`."""
+class SqliteStore:
+    """A store in a file. Every method raises FitnessError."""
 
     file: Path
     parts: Mapping[Part, RelationName]
 
     def rows(self, key: str) -> Rows:
-        """See `Store`."""
+        """The rows of the effect relation at this moment."""
         # No parameter can name a table.
         name = '"' + self.parts[Part.EFFECT].name.replace('"', '""') + '"'
 
@@ -153,6 +143,6 @@ class _SqliteStore:
         return read(self.file, counted)
 
     def inspect(self) -> Evidence:
-        """See `Store`."""
+        """The relations and the writer, and the catalogue at this moment; nothing is probed."""
         surface = Surface(str(self.parts[Part.EFFECT]), self.parts, None)
         return Evidence(surface, take(self.file, surface))

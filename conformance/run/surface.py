@@ -22,7 +22,7 @@ from holdfast.specs.fitness import has_queries
 from holdfast.vectors.derive import derive
 
 if TYPE_CHECKING:
-    from holdfast.conformance.fitness.store import Store
+    from holdfast.conformance.fitness.store import PostgresStore, SqliteStore
 
 # The member of a launcher's line, and of the value of an adapter's answer to `open`.
 MEMBER = "surface"
@@ -107,7 +107,7 @@ def _inspected(
     )
 
 
-def _used(bench: Bench, session: SuiteSession, store: Store) -> bool:
+def _used(bench: Bench, session: SuiteSession, store: PostgresStore | SqliteStore) -> bool:
     """Whether an accepted request appears in the store, once, and a refused one leaves it as it is."""
     args = request(session, "lamp", nonce=issue(bench, session))
     key = str(derive("rs4a.logical_request_key", args))

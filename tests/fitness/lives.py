@@ -58,7 +58,7 @@ class LiveServer:
 
     @contextmanager
     def database(self, name: str = "registry", *ddl: str) -> Iterator[psycopg.Connection[Any]]:
-        """A database with this in it, and a connection to it; afterwards it is empty or gone, with all roles made in it.
+        """A database with this in it, and a connection to it; afterwards it is gone or empty, as are its roles.
 
         Making one costs more than most of what is done in it, so that one that was swept clean is used again.
         """

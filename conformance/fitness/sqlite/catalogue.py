@@ -17,11 +17,12 @@ from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Part, Ro
 from holdfast.conformance.fitness.sqlite.live import MAIN
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
 from holdfast.conformance.fitness.sqlite.sqltext import (
-    Check,
     Token,
     checks,
     conflict_clauses,
     generated,
+    only_raises,
+    takes_from,
     tokens,
     trigger,
     unique_constraints,
@@ -188,13 +189,13 @@ def _indexes(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
 
 def _constraints(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
     changing = _CHANGING - {name.casefold() for name in relation.names}
-    for check in checks(relation.sql):
-        definition = check_text(check, relation.names)
-        said = {token.text.casefold() for token in check.body if token.kind in ("word", "quoted")}
+    for name, body in checks(relation.sql):
+        definition = check_text(body, relation.names)
+        said = {token.text.casefold() for token in body if token.kind in ("word", "quoted")}
         yield {
-            "name": check.name or definition,
+            "name": name or definition,
             "kind": "c",
-            "columns": [name for name in relation.names if check.mentions(name)],
+            "columns": [each for each in relation.names if any(token.names(each) for token in body)],
             **dict.fromkeys(("validated", "enforced"), True),
             "volatile": sorted(said & changing),
             "calls": [],
@@ -205,19 +206,16 @@ def _constraints(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
 def _triggers(relation: _Relation, relations: Sequence[_Relation]) -> Iterator[Row]:
     for row in relation.objects:
         if row["type"] == "trigger":
-            each = trigger(str(row["name"]), str(row["sql"]))
+            head, body = trigger(str(row["sql"]))
             yield {
-                "name": each.name,
-                "timing": "instead" if each.timing == "INSTEAD" else "before",
+                "name": str(row["name"]),
                 "level": "row",
-                "events": [each.event.lower()],
                 "enabled": "O",
-                "conditional": each.conditional,
-                "columns": ["some columns"] if each.only else [],
+                **head,
                 "constraint": False,
                 "function": "its body",
-                "raises": each.only_raises,
-                "takes": [other.name for other in relations if each.takes_from(other.name)],
+                "raises": only_raises(body),
+                "takes": [other.name for other in relations if takes_from(body, other.name)],
             }
 
 
@@ -248,9 +246,9 @@ _ROWS: Mapping[str, Callable[[_Relation, Sequence[_Relation]], Iterator[Row]]] =
 }
 
 
-def check_text(check: Check, columns: Iterable[str]) -> str:
+def check_text(body: Sequence[Token], columns: Iterable[str]) -> str:
     """A CHECK as PostgreSQL would write it, as far as its words go."""
-    return f"CHECK ({_text(check.body, columns)})"
+    return f"CHECK ({_text(body, columns)})"
 
 
 def expression(text: str, columns: Iterable[str]) -> str:

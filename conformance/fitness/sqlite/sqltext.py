@@ -6,9 +6,10 @@ The text says what to try and what to show; only a trial shows that a constraint
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 _TOKENS = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*.*?(?:\*/|\Z))
@@ -55,23 +56,11 @@ def conflict_clauses(sql: str) -> tuple[str, ...]:
     return tuple(third.text.upper() for first, second, third in three if first.says("ON") and second.says("CONFLICT"))
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One CHECK of a CREATE TABLE. `name` is the constraint's, empty without one."""
-
-    name: str
-    body: tuple[Token, ...]
-
-    def mentions(self, column: str) -> bool:
-        """Whether the expression can speak of this column."""
-        return any(token.names(column) for token in self.body)
-
-
-def checks(sql: str) -> list[Check]:
-    """The CHECKs of a CREATE TABLE."""
+def checks(sql: str) -> list[tuple[str, tuple[Token, ...]]]:
+    """The CHECKs of a CREATE TABLE: the name of the constraint, empty without one, and the expression."""
     found = tokens(sql)
     return [
-        Check(found[place - 1].text if found[max(place - 2, 0)].says("CONSTRAINT") else "", _inside(found[place + 1 :]))
+        (found[place - 1].text if found[max(place - 2, 0)].says("CONSTRAINT") else "", _inside(found[place + 1 :]))
         for place, (token, after) in enumerate(pairwise(found))
         if token.says("CHECK") and after.says("(")
     ]
@@ -111,38 +100,30 @@ def _inside(found: Sequence[Token]) -> tuple[Token, ...]:
     return tuple(found[1:])
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """A trigger: `timing` BEFORE, AFTER or INSTEAD; `event` INSERT, UPDATE or DELETE; `only` for UPDATE OF."""
-
-    name: str
-    timing: str
-    event: str
-    only: bool
-    conditional: bool
-    body: tuple[Token, ...]
-
-    @property
-    def only_raises(self) -> bool:
-        """Whether it refuses every change: nothing but SELECT RAISE(ABORT, text), without a condition."""
-        said = [token.text.upper() for token in self.body]
-        raised = len(said) == 10 and said[:4] == ["BEGIN", "SELECT", "RAISE", "("] and said[5] == ","
-        return raised and said[4] in ("ABORT", "FAIL", "ROLLBACK") and said[7:] == [")", ";", "END"]
-
-    def takes_from(self, relation: str) -> bool:
-        """Whether its body can delete or change rows of this relation."""
-        said = [token.text.upper() for token in self.body]
-        return any(
-            said[max(place - 2, 0) : place] in (["DELETE", "FROM"], ["REPLACE", "INTO"])
-            or said[max(place - 1, 0) : place] == ["UPDATE"]
-            or said[max(place - 3, 0) : place - 1] == ["UPDATE", "OR"]
-            for place, token in enumerate(self.body)
-            if token.names(relation)
-        )
+_TIMES = ("BEFORE", "AFTER", "INSTEAD")
 
 
-def trigger(name: str, sql: str) -> Trigger:
-    """The description of a CREATE TRIGGER."""
+def only_raises(body: Iterable[Token]) -> bool:
+    """Whether the body of a trigger refuses every change: nothing but SELECT RAISE(ABORT, text)."""
+    said = [token.text.upper() for token in body]
+    raised = len(said) == 10 and said[:4] == ["BEGIN", "SELECT", "RAISE", "("] and said[5] == ","
+    return raised and said[4] in ("ABORT", "FAIL", "ROLLBACK") and said[7:] == [")", ";", "END"]
+
+
+def takes_from(body: Sequence[Token], relation: str) -> bool:
+    """Whether the body of a trigger can delete or change rows of this relation."""
+    said = [token.text.upper() for token in body]
+    return any(
+        said[max(place - 2, 0) : place] in (["DELETE", "FROM"], ["REPLACE", "INTO"])
+        or said[max(place - 1, 0) : place] == ["UPDATE"]
+        or said[max(place - 3, 0) : place - 1] == ["UPDATE", "OR"]
+        for place, token in enumerate(body)
+        if token.names(relation)
+    )
+
+
+def trigger(sql: str) -> tuple[dict[str, Any], tuple[Token, ...]]:
+    """What the head of a CREATE TRIGGER says, as PostgreSQL's catalogue would; and its body."""
     found = tokens(sql)
     # A word for the event that no name can be taken for: behind it stands ON or OF.
     event = next(
@@ -150,8 +131,12 @@ def trigger(name: str, sql: str) -> Trigger:
         for place, (token, after) in enumerate(pairwise(found))
         if any(map(token.says, ("INSERT", "UPDATE", "DELETE"))) and (after.says("ON") or after.says("OF"))
     )
-    timing = next((w for w in ("BEFORE", "AFTER", "INSTEAD") if any(t.says(w) for t in found[:event])), "BEFORE")
     begin = next((place for place, token in enumerate(found) if place > event and token.says("BEGIN")), len(found))
-    head = found[event:begin]
-    only, conditional = head[1].says("OF"), any(token.says("WHEN") for token in head)
-    return Trigger(name, timing, head[0].text.upper(), only, conditional, found[begin:])
+    head, said = found[event:begin], {word for word in _TIMES if any(token.says(word) for token in found[:event])}
+    return {
+        # Behind the change it guards too.
+        "timing": "instead" if said == {"INSTEAD"} else "before",
+        "events": [head[0].text.lower()],
+        "columns": ["some columns"] if head[1].says("OF") else [],
+        "conditional": any(token.says("WHEN") for token in head),
+    }, found[begin:]

@@ -19,7 +19,13 @@ from holdfast.conformance.fitness.model import (
     Surface,
 )
 from holdfast.conformance.fitness.sqlite.catalogue import check_text
-from holdfast.conformance.fitness.sqlite.sqltext import checks, conflict_clauses, trigger, unique_constraints
+from holdfast.conformance.fitness.sqlite.sqltext import (
+    checks,
+    conflict_clauses,
+    takes_from,
+    trigger,
+    unique_constraints,
+)
 from holdfast.specs.typed import json_of, read
 from tests.fitness.sqlite.files import judged, policy_of
 from tests.fitness.sqlite.misses import KEYS, LEDGERS
@@ -95,11 +101,9 @@ def test_checks_are_found_with_their_names() -> None:
         "CREATE TABLE t (\"a\" TEXT CHECK (\"a\" <> 'it''s'), CONSTRAINT b CHECK (x IN (1, 2.5) AND length(a) > 3))"
     )
 
-    assert [check.name for check in found] == ["", "b"]
-    assert [check.mentions("A") for check in found] == [True, True]
-    assert [check_text(check, ["a", "x"]) for check in found] == [
-        "CHECK (a <> 'it''s')",
-        "CHECK (x in ( 1 , 2.5 ) AND length ( a ) > 3)",
+    assert [(name, check_text(body, ["a", "x"])) for name, body in found] == [
+        ("", "CHECK (a <> 'it''s')"),
+        ("b", "CHECK (x in ( 1 , 2.5 ) AND length ( a ) > 3)"),
     ]
 
 
@@ -107,30 +111,26 @@ def test_checks_are_found_with_their_names() -> None:
     ("sql", "timing", "event", "unconditional", "takes"),
     [
         ("CREATE TRIGGER g BEFORE DELETE ON t BEGIN SELECT RAISE(ABORT, 'DELETE FROM t'); END",
-         "BEFORE", "DELETE", True, False),
-        ("CREATE TRIGGER g DELETE ON t BEGIN SELECT 1; END", "BEFORE", "DELETE", True, False),
-        ("CREATE TRIGGER 'delete' AFTER UPDATE OF a, b ON t BEGIN SELECT 1; END", "AFTER", "UPDATE", False, False),
+         "before", "delete", True, False),
+        ("CREATE TRIGGER g DELETE ON t BEGIN SELECT 1; END", "before", "delete", True, False),
+        ("CREATE TRIGGER 'delete' AFTER UPDATE OF a, b ON t BEGIN SELECT 1; END", "before", "update", False, False),
         ("CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW WHEN NEW.a BEGIN delete from [t]; END",
-         "AFTER", "INSERT", False, True),
+         "before", "insert", False, True),
         ("CREATE TRIGGER g INSTEAD OF INSERT ON v BEGIN UPDATE OR IGNORE \"T\" SET a = 1; END",
-         "INSTEAD", "INSERT", True, True),
+         "instead", "insert", True, True),
         ("CREATE TRIGGER g AFTER INSERT ON v BEGIN INSERT OR REPLACE INTO t VALUES (1); END",
-         "AFTER", "INSERT", True, True),
+         "before", "insert", True, True),
         ("CREATE TRIGGER g AFTER INSERT ON v BEGIN INSERT INTO t VALUES (1); SELECT a FROM t; END",
-         "AFTER", "INSERT", True, False),
+         "before", "insert", True, False),
     ],
 )  # fmt: skip
 def test_the_head_of_a_trigger_and_what_it_takes(
     sql: str, timing: str, event: str, unconditional: bool, takes: bool
 ) -> None:
-    found = trigger("g", sql)
+    head, body = trigger(sql)
 
-    assert (found.timing, found.event, not (found.only or found.conditional), found.takes_from("t")) == (
-        timing,
-        event,
-        unconditional,
-        takes,
-    )
+    assert (head["timing"], head["events"]) == (timing, [event])
+    assert (not (head["columns"] or head["conditional"]), takes_from(body, "t")) == (unconditional, takes)
 
 
 def test_named_constraints_keep_their_names() -> None:

@@ -67,8 +67,8 @@ def _table(condition: str) -> str:
 
 
 def _one(condition: str, *, typed: bool = False) -> bool:
-    (check,) = checks(_table(condition))
-    return one_spelling_in_files(conditions(check_text(check, ["k"])), "k", typed=typed)
+    ((_, body),) = checks(_table(condition))
+    return one_spelling_in_files(conditions(check_text(body, ["k"])), "k", typed=typed)
 
 
 @pytest.mark.parametrize("condition", ACCEPTED)
@@ -119,8 +119,8 @@ def test_a_strict_table_needs_no_typeof() -> None:
     ],
 )
 def test_what_a_check_leaves_a_column_is_counted_in_bits(condition: str, bits: float) -> None:
-    (check,) = checks(_table(condition))
-    found = capacity(conditions(check_text(check, ["k"])), "k")
+    ((_, body),) = checks(_table(condition))
+    found = capacity(conditions(check_text(body, ["k"])), "k")
     assert (found if math.isinf(found) else int(found)) == bits
 
 
