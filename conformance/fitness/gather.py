@@ -42,7 +42,7 @@ from holdfast.conformance.fitness.postgres.roles import Household
 from holdfast.conformance.fitness.postgres.scratch import Scratch, scratch
 from holdfast.conformance.fitness.postgres.snapshot import errors_described, reading, take
 from holdfast.conformance.fitness.server import unidentified
-from holdfast.conformance.fitness.sqlite import snapshot as file_snapshot
+from holdfast.conformance.fitness.sqlite import live as files
 from holdfast.conformance.fitness.sqlite.catalogue import translated
 from holdfast.conformance.fitness.sqlite.live import MAIN, path_of, relation_name
 from holdfast.conformance.fitness.sqlite.probes import gather_evidence
@@ -300,7 +300,7 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> As
 def search_file(path: Path, policy: Policy) -> tuple[Candidate, ...]:
     """Every relation of a file. An audit lies in another one, which cannot be found from here."""
     nowhere = Surface("", {}, None)
-    found = translated(Evidence(nowhere, file_snapshot.take(path, nowhere))).snapshot
+    found = translated(Evidence(nowhere, files.take(path, nowhere))).snapshot
     catalogue = Catalogue(found)
     return candidates(catalogue, [name_of(row) for row in catalogue.rows("relations")], policy)
 

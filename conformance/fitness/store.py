@@ -26,8 +26,7 @@ from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Sur
 from holdfast.conformance.fitness.postgres import snapshot
 from holdfast.conformance.fitness.postgres.connecting import Connection
 from holdfast.conformance.fitness.postgres.snapshot import reading
-from holdfast.conformance.fitness.sqlite.live import read, relation_name
-from holdfast.conformance.fitness.sqlite.snapshot import take
+from holdfast.conformance.fitness.sqlite.live import read, relation_name, take
 from holdfast.conformance.fitness.target import Target, target_of
 
 # The store of one session has a few rows.

@@ -13,8 +13,7 @@ from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
 from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.postgres.catalogue import UNREADABLE
-from holdfast.conformance.fitness.sqlite.live import MAIN
-from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, queries
+from holdfast.conformance.fitness.sqlite.live import AUDIT, MAIN, queries
 from holdfast.reports.evidence import Relation, SurfaceLine
 from holdfast.specs import strictjson
 from holdfast.specs.fitness import QueryKind, Tie, in_order, load_queries

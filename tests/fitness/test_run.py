@@ -19,7 +19,7 @@ from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import snapshot
-from holdfast.conformance.fitness.sqlite import snapshot as sqlite_snapshot
+from holdfast.conformance.fitness.sqlite import live as files
 from holdfast.conformance.fitness.store import Login, store_at
 from holdfast.conformance.fitness.tie import not_tied
 from holdfast.conformance.run.engine import Engine
@@ -108,7 +108,7 @@ def own_file(tmp_path: Path) -> Assessment:
     parts = {part: RelationName("main", name.name) for part, name in OWN.items()}
     parts[Part.AUDIT] = RelationName(str(audit), "audit")
     surface = Surface("own", parts, None)
-    return looked_at(surface, sqlite_snapshot.take(file, surface))
+    return looked_at(surface, files.take(file, surface))
 
 
 def test_only_contracts_that_ask_for_fitness_ask_which_store_a_run_used() -> None:

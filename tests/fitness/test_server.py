@@ -24,7 +24,7 @@ from holdfast.conformance.fitness.postgres import snapshot
 from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.proof import proof_json, read, write
 from holdfast.conformance.fitness.server import Server, server_of
-from holdfast.conformance.fitness.sqlite import snapshot as sqlite_snapshot
+from holdfast.conformance.fitness.sqlite import live as files
 from holdfast.conformance.fitness.tie import not_tied
 from holdfast.conformance.fitness.verify import Expected, verify
 from holdfast.conformance.gate.decision import installed_kit
@@ -86,7 +86,7 @@ def test_a_database_that_was_made_anew_under_the_name_of_the_proven_one_is_anoth
 def test_a_sqlite_file_is_named_by_its_host_and_path_and_a_copy_is_another(tmp_path: Path) -> None:
     def named(file: Path) -> Server:
         surface = Surface("s", {Part.EFFECT: RelationName("main", "registration")}, None)
-        found = server_of(sqlite_snapshot.take(file, surface))
+        found = server_of(files.take(file, surface))
         assert found is not None
         return found
 

@@ -9,8 +9,7 @@ from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.model import Part, RelationName, Row
 from holdfast.conformance.fitness.postgres.catalogue import UnreadError, name_of
-from holdfast.conformance.fitness.sqlite.live import MAIN
-from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
+from holdfast.conformance.fitness.sqlite.live import AUDIT, MAIN
 
 # Nothing written here survives a power cut.
 _VOLATILE = ("tmpfs", "ramfs")

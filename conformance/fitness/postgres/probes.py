@@ -42,8 +42,16 @@ from holdfast.conformance.fitness.postgres.sessions import GRACE_S, Guest, Sessi
 from holdfast.conformance.fitness.postgres.snapshot import read
 from holdfast.conformance.fitness.target import Target
 from holdfast.conformance.fitness.trying.admission import admission
-from holdfast.conformance.fitness.trying.building import ProbeBuilder, first_number, rolled_back
-from holdfast.conformance.fitness.trying.rows import Insert, Parameters, RowError, Sample, quoted
+from holdfast.conformance.fitness.trying.rows import (
+    Insert,
+    Parameters,
+    ProbeBuilder,
+    RowError,
+    Sample,
+    first_number,
+    quoted,
+    rolled_back,
+)
 from holdfast.conformance.fitness.trying.sessions import Attempt, gone
 from holdfast.conformance.fitness.trying.tables import NEEDED, Table, table_of
 from holdfast.conformance.fitness.trying.tampering import gentle

@@ -14,8 +14,7 @@ from functools import cached_property
 from msgspec import structs
 
 from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Part, Row, Snapshot, Surface
-from holdfast.conformance.fitness.sqlite.live import MAIN
-from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
+from holdfast.conformance.fitness.sqlite.live import AUDIT, MAIN
 from holdfast.conformance.fitness.sqlite.sqltext import (
     Token,
     checks,

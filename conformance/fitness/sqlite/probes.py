@@ -35,10 +35,8 @@ from holdfast.conformance.fitness.model import (
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, name_of
 from holdfast.conformance.fitness.sqlite.catalogue import expression, state_of, translated, violated
-from holdfast.conformance.fitness.sqlite.live import MAIN, read
-from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, files_of, take
-from holdfast.conformance.fitness.trying.building import ProbeBuilder, first_number, rolled_back
-from holdfast.conformance.fitness.trying.rows import Insert, Sample, quoted
+from holdfast.conformance.fitness.sqlite.live import AUDIT, MAIN, files_of, read, take
+from holdfast.conformance.fitness.trying.rows import Insert, ProbeBuilder, Sample, first_number, quoted, rolled_back
 from holdfast.conformance.fitness.trying.sessions import Attempt, Session
 from holdfast.conformance.fitness.trying.tables import Table, table_of
 from holdfast.conformance.fitness.trying.tampering import FILE_ROLE

@@ -11,8 +11,7 @@ from holdfast.conformance.fitness.criteria.spelling import NEIGHBOURS, NUL_NEIGH
 from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import Part, Probe
 from holdfast.conformance.fitness.policy import BINDINGS, NONCE, WORDS
-from holdfast.conformance.fitness.trying.building import KEY, REPLAY_KEY, ProbeBuilder, rolled_back
-from holdfast.conformance.fitness.trying.rows import Sample, Value, quoted
+from holdfast.conformance.fitness.trying.rows import KEY, REPLAY_KEY, ProbeBuilder, Sample, Value, quoted, rolled_back
 from holdfast.conformance.fitness.trying.sessions import Copy, Session
 from holdfast.conformance.fitness.trying.values import Blob
 

@@ -15,8 +15,17 @@ from msgspec import structs
 from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import SUFFIX, Part, Probe, ProbeAnswer, Statement, Surface
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
-from holdfast.conformance.fitness.trying.building import KEY, ProbeBuilder, rolled_back
-from holdfast.conformance.fitness.trying.rows import Parameters, RowError, Sample, given, placed, quoted
+from holdfast.conformance.fitness.trying.rows import (
+    KEY,
+    Parameters,
+    ProbeBuilder,
+    RowError,
+    Sample,
+    given,
+    placed,
+    quoted,
+    rolled_back,
+)
 from holdfast.conformance.fitness.trying.sessions import Copy, Session, gone
 from holdfast.conformance.fitness.trying.tables import Table
 

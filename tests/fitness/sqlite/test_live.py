@@ -19,9 +19,8 @@ from holdfast.conformance.fitness.gather import assess as gather
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Part, RelationName, Standing, Status
 from holdfast.conformance.fitness.proof import bound_to
-from holdfast.conformance.fitness.sqlite.live import path_of, read, relation_name
+from holdfast.conformance.fitness.sqlite.live import path_of, read, relation_name, take
 from holdfast.conformance.fitness.sqlite.probes import gather_evidence
-from holdfast.conformance.fitness.sqlite.snapshot import take
 from tests.fitness.sqlite.files import Files, made, policy_of, surface_of
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema
 
