@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +11,30 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from holdfast.conformance.fitness.model import Snapshot, Surface
 from holdfast.conformance.fitness.postgres import roles
+from holdfast.conformance.fitness.postgres.clone import Clone, clone
 from holdfast.conformance.fitness.postgres.roles import Household
-from holdfast.conformance.fitness.postgres.snapshot import moment
+from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.postgres.snapshot import moment, take
+from holdfast.conformance.fitness.target import target_of
 
 
 def household(dsn: str) -> Household:
     """What surrounds a database on its server."""
     with psycopg.connect(dsn) as connection, moment(connection):
         return roles.read(connection)
+
+
+def snapshot_of(dsn: str, surface: Surface) -> Snapshot:
+    """What its catalogue says of a surface."""
+    with psycopg.connect(dsn) as connection:
+        return take(connection, surface)
+
+
+def clone_of(dsn: str, surface: Surface, snapshot: Snapshot, server: Scratch) -> AbstractContextManager[Clone]:
+    """A clone of a database on a server."""
+    return clone(target_of(dsn), household(dsn), surface, snapshot, server)
 
 
 # Objects of the cluster that initdb made have numbers below this one (FirstNormalObjectId).

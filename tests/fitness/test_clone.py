@@ -23,14 +23,13 @@ from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import Part, RelationName, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import clone as clones_of
-from holdfast.conformance.fitness.postgres.clone import clone, discreet
+from holdfast.conformance.fitness.postgres.clone import discreet
 from holdfast.conformance.fitness.postgres.probes import probe_clone
 from holdfast.conformance.fitness.postgres.scratch import Scratch, scratch
-from holdfast.conformance.fitness.postgres.snapshot import take
 from holdfast.conformance.fitness.target import target_of
 from holdfast.specs.fitness import load_queries
 from holdfast.specs.schema import explain, published_validator
-from tests.fitness.lives import LiveServer, household
+from tests.fitness.lives import LiveServer, clone_of, snapshot_of
 from tests.fitness.schemas import CORPUS, DATABASE, schemas
 
 SURFACE = Surface(
@@ -89,12 +88,10 @@ def test_clone_has_everything_that_copying_a_table_would_lose(
 ) -> None:
     live.execute(_KEPT.encode())
     dsn = live_server.dsn_of(DATABASE)
-    with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE)
-    with clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones) as made:
+    snapshot = snapshot_of(dsn, SURFACE)
+    with clone_of(dsn, SURFACE, snapshot, clones) as made:
         assert made.failed == ()
-        with psycopg.connect(made.dsn) as connection:
-            observed = take(connection, SURFACE)
+        observed = snapshot_of(made.dsn, SURFACE)
         with psycopg.connect(made.dsn_as("corpus_writer")) as connection:
             path = connection.execute("SHOW search_path").fetchone()
     compared = [query.name for query in load_queries("rs4a-replay").queries if query.clone]
@@ -129,13 +126,12 @@ def test_clone_that_differs_in_anything_is_no_evidence(
 ) -> None:
     dsn, kept = live_server.dsn_of(DATABASE), _kept_by(clones)
     live.execute(change.encode())
-    with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE)
+    snapshot = snapshot_of(dsn, SURFACE)
     # The dump comes later than the snapshot, and no longer has it.
     live.execute(undone.encode())
     with (
         pytest.raises(LostError, match=words),
-        clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones),
+        clone_of(dsn, SURFACE, snapshot, clones),
     ):
         pytest.fail("a clone was handed out")
     assert _kept_by(clones) == kept
@@ -146,13 +142,9 @@ def test_index_that_was_never_finished_is_left_to_the_live_catalogue(live_server
     with live_server.database(DATABASE) as connection:
         invalid.make(connection)
         dsn = live_server.dsn_of(DATABASE)
-        with psycopg.connect(dsn) as reader:
-            snapshot = take(reader, SURFACE)
-        with (
-            clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones) as made,
-            psycopg.connect(made.dsn) as reader,
-        ):
-            names = {row["name"] for row in take(reader, SURFACE).structure["indexes"]}
+        snapshot = snapshot_of(dsn, SURFACE)
+        with clone_of(dsn, SURFACE, snapshot, clones) as made:
+            names = {row["name"] for row in snapshot_of(made.dsn, SURFACE).structure["indexes"]}
     invalid_rows = [row["name"] for row in snapshot.structure["indexes"] if row["valid"] is False]
     assert invalid_rows == ["by_key"]
     assert "by_key" not in names
@@ -164,11 +156,10 @@ def test_neither_server_keeps_anything_of_a_clone_that_was_probed_or_given_up(
 ) -> None:
     dsn = live_server.dsn_of(DATABASE)
     kept, before = _kept_by(clones), _dumped(dsn, clones)
-    with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE)
-    with clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones) as made:
+    snapshot = snapshot_of(dsn, SURFACE)
+    with clone_of(dsn, SURFACE, snapshot, clones) as made:
         assert probe_clone(made, SURFACE, snapshot, Policy())[0].name == "first"
-    with pytest.raises(RuntimeError), clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones):
+    with pytest.raises(RuntimeError), clone_of(dsn, SURFACE, snapshot, clones):
         raise RuntimeError("the inspection was cancelled")
     assert _kept_by(clones) == kept
     assert _dumped(dsn, clones) == before
@@ -188,11 +179,10 @@ def test_password_of_the_live_server_is_on_no_argument_list_and_in_no_error(
     program.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/arguments\necho "$PGPASSWORD" >{tmp_path}/word\nexit 7\n')
     program.chmod(0o755)
     dsn = f"{live_server.dsn_of(DATABASE)} password=s3cret-word"
-    with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE)
+    snapshot = snapshot_of(dsn, SURFACE)
     with (
         pytest.raises(LostError, match="pg_dump ended with status 7") as raised,
-        clone(target_of(dsn), household(dsn), SURFACE, snapshot, replace(clones, programs=tmp_path)),
+        clone_of(dsn, SURFACE, snapshot, replace(clones, programs=tmp_path)),
     ):
         pytest.fail("a clone was handed out")
     assert (tmp_path / "word").read_text().strip() == "s3cret-word"
@@ -263,8 +253,7 @@ def test_text_of_a_view_from_an_older_server_is_no_difference_and_its_rights_are
 ) -> None:
     live.execute("CREATE VIEW reg.seen AS SELECT run_id FROM reg.effect")
     dsn = live_server.dsn_of(DATABASE)
-    with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE)
+    snapshot = snapshot_of(dsn, SURFACE)
     (view,) = snapshot.structure["views"]
     older = {"server": [{**snapshot.circumstances["server"][0], "number": 150004}]}
     for changed, circumstances, faithful in (
@@ -278,12 +267,12 @@ def test_text_of_a_view_from_an_older_server_is_no_difference_and_its_rights_are
             circumstances={**snapshot.circumstances, **circumstances},
         )
         if faithful:
-            with clone(target_of(dsn), household(dsn), SURFACE, described, clones) as made:
+            with clone_of(dsn, SURFACE, described, clones) as made:
                 assert made.failed == ()
         else:
             with (
                 pytest.raises(LostError, match="views lacks"),
-                clone(target_of(dsn), household(dsn), SURFACE, described, clones),
+                clone_of(dsn, SURFACE, described, clones),
             ):
                 pytest.fail("a clone was handed out")
 

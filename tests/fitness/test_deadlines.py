@@ -19,10 +19,9 @@ from typing import Any, Self
 
 import psycopg
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from holdfast.conformance.cli.fitness.command import fitness
+from holdfast.conformance.cli.commands import app
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
 from holdfast.conformance.fitness.gather import Names, assess
@@ -128,10 +127,8 @@ def test_a_server_that_stops_answering_is_waited_for_no_longer_than_was_said(liv
 
 
 def test_the_command_waits_no_longer_than_its_timeout_and_names_the_wait(live: LiveServer) -> None:
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(context_settings={"allow_extra_args": True})(fitness)
     with relay(live, limit=0) as stalling:
-        result = CliRunner().invoke(app, [stalling.dsn_of(DATABASE), "--timeout", "1"])
+        result = CliRunner().invoke(app, ["fitness", stalling.dsn_of(DATABASE), "--timeout", "1"])
     assert result.exit_code == 64
     said = " ".join(result.stderr.split())
     # What is left of the second when it is asked.

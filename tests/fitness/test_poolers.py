@@ -14,12 +14,10 @@ from typing import Any
 
 import psycopg
 import pytest
-import typer
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner
 
-from holdfast.conformance.cli.fitness.command import fitness
-from holdfast.conformance.cli.group import QuietCommand
+from holdfast.conformance.cli.commands import app
 from holdfast.conformance.fitness.deadline import NEVER
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Part, RelationName, Surface
@@ -36,9 +34,6 @@ from tests.fitness.relays import relay
 DATABASE = "pooled"
 DOCUMENTED_SURFACE = Surface("s", {Part.EFFECT: RelationName("surface", "consumed_request")}, "registrar")
 _MODES = ("transaction", "session", "statement")
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-app.command(cls=QuietCommand, context_settings={"allow_extra_args": True})(fitness)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +76,7 @@ def test_nothing_is_looked_at_through_a_pooler_and_its_other_clients_notice_noth
     pooler: Pooler, words: tuple[str, ...]
 ) -> None:
     before = other_client(pooler)
-    result = CliRunner().invoke(app, [pooler.dsn_of(DATABASE), *words])
+    result = CliRunner().invoke(app, ["fitness", pooler.dsn_of(DATABASE), *words])
     assert result.exit_code == 64
     assert "PgBouncer" in result.stderr
     assert "give the address of the server itself" in " ".join(result.stderr.split())
@@ -91,7 +86,7 @@ def test_nothing_is_looked_at_through_a_pooler_and_its_other_clients_notice_noth
 def test_the_live_probe_is_not_made_through_a_pooler(live: LiveServer, transactions: Pooler) -> None:
     before = other_client(transactions)
     writer = transactions.dsn_of(DATABASE, user="registrar")
-    result = CliRunner().invoke(app, [live.dsn_of(DATABASE), "--probe-live", "--live-dsn", writer])
+    result = CliRunner().invoke(app, ["fitness", live.dsn_of(DATABASE), "--probe-live", "--live-dsn", writer])
     assert result.exit_code == 64
     assert "PgBouncer" in result.stderr
     assert other_client(transactions) == before
@@ -99,7 +94,7 @@ def test_the_live_probe_is_not_made_through_a_pooler(live: LiveServer, transacti
 
 def test_who_sends_settings_with_the_connection_is_told_of_the_pooler_that_refuses_them(transactions: Pooler) -> None:
     dsn = make_conninfo(transactions.dsn_of(DATABASE), options="-c work_mem=5MB")
-    result = CliRunner().invoke(app, [dsn])
+    result = CliRunner().invoke(app, ["fitness", dsn])
     assert result.exit_code == 64
     assert "PgBouncer" in result.stderr
 

@@ -12,13 +12,12 @@ import pytest
 
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, RelationName, Surface
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.postgres.clone import Clone, clone
+from holdfast.conformance.fitness.postgres.clone import Clone
 from holdfast.conformance.fitness.postgres.probes import probe_clone, probe_live
 from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.postgres.snapshot import take
-from holdfast.conformance.fitness.target import target_of
-from tests.fitness.lives import LiveServer, household
+from tests.fitness.lives import LiveServer, clone_of, snapshot_of
 from tests.fitness.schemas import CORPUS, DATABASE
 from tests.fitness.test_clone import SURFACE
 from tests.pace import busy
@@ -34,16 +33,14 @@ def cloned(
     with live.database(DATABASE) as connection:
         connection.execute(((CORPUS / f"{base}.sql").read_text(encoding="utf-8") + ddl).encode())
         dsn = live.dsn_of(DATABASE)
-        with psycopg.connect(dsn) as reader:
-            snapshot = take(reader, surface)
-        with clone(target_of(dsn), household(dsn), surface, snapshot, clones) as made:
+        snapshot = snapshot_of(dsn, surface)
+        with clone_of(dsn, surface, snapshot, clones) as made:
             yield made
 
 
 def probed(made: Clone, surface: Surface = SURFACE, policy: Policy | None = None) -> Mapping[str, Probe]:
     """All probes by name."""
-    with psycopg.connect(made.dsn) as reader:
-        snapshot = take(reader, surface)
+    snapshot = snapshot_of(made.dsn, surface)
     probes = probe_clone(made, surface, snapshot, policy or Policy())
     assert len({probe.name for probe in probes}) == len(probes)
     return {probe.name: probe for probe in probes}
