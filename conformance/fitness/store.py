@@ -19,9 +19,9 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.conformance.fitness import gather
-from holdfast.conformance.fitness.candidates import writer_of
 from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.gather import writer_of
 from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Surface
 from holdfast.conformance.fitness.postgres import snapshot
 from holdfast.conformance.fitness.postgres.connecting import Connection

@@ -128,18 +128,17 @@ def of_fitness(
     if fitness is None:
         return Findings(tuple(_missing(required)), ())
     # Judging a surface imports the drivers of its databases, and most gates have no proof to judge.
-    from holdfast.conformance.fitness import verify
-    from holdfast.conformance.fitness.proof import ProofError, read
+    from holdfast.conformance.fitness import proof as proofs
     from holdfast.conformance.fitness.tie import not_tied
 
     where = f"the fitness proof {fitness.path} of surface {fitness.surface}"
-    expected = verify.Expected(fitness.surface, fitness.server, fitness.challenge)
+    expected = proofs.Expected(fitness.surface, fitness.server, fitness.challenge)
     try:
-        proof = read(Path(fitness.path))
+        proof = proofs.read(Path(fitness.path))
         contract = _contract(required)
-    except (ProofError, SpecError) as error:
+    except (proofs.ProofError, SpecError) as error:
         return Findings((held(ReasonCode.FITNESS_UNVERIFIED, f"{where} cannot be used: {error}"),), ())
-    problems = verify.verify(proof, contract=contract, kit=kit, now=now, expected=expected)
+    problems = proofs.verify(proof, contract=contract, kit=kit, now=now, expected=expected)
     lines = [line for line in surfaces if line.contract == contract.name]
     asked = any(each.contract.name == CONTRACT and fitness_clauses(each) for each in required)
     loose = list(not_tied(proof.assessment, lines)) if asked else []

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.conformance.fitness.candidates import choose, search, writer_of
 from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.gather import choose, search, writer_of
 from holdfast.conformance.fitness.model import Candidate, Part, RelationName
 from holdfast.conformance.fitness.policy import Policy
 from tests.fitness.documented import ledger_ddl, surface_ddl

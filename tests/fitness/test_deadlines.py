@@ -28,16 +28,15 @@ from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import EvidenceClass, Standing
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import clone as clones_of
-from holdfast.conformance.fitness.postgres import connecting, sessions
+from holdfast.conformance.fitness.postgres import connecting
 from holdfast.conformance.fitness.postgres import probes as live_of
-from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError
+from holdfast.conformance.fitness.postgres.connecting import Connection, Guest, Session, WaitedError
 from holdfast.conformance.fitness.postgres.poolers import must_be_direct
 from holdfast.conformance.fitness.postgres.probes import live_connection
 from holdfast.conformance.fitness.postgres.scratch import Scratch, bare_server
-from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.postgres.snapshot import reading
 from holdfast.conformance.fitness.target import target_of
-from holdfast.conformance.fitness.trying.sessions import gone
+from holdfast.conformance.fitness.trying.rows import gone
 from holdfast.servers.errors import StartError
 from tests.fitness.documented import DOCUMENTED, surface_ddl
 from tests.fitness.lives import LiveServer
@@ -297,8 +296,8 @@ def test_a_scratch_server_that_does_not_come_is_not_waited_for() -> None:
 def test_a_function_that_goes_on_when_its_time_is_over_is_not_waited_for(
     dsn: str, monkeypatch: pytest.MonkeyPatch, live: LiveServer
 ) -> None:
-    monkeypatch.setattr(sessions, "STATEMENT_MS", 200)
-    monkeypatch.setattr(sessions, "GRACE_S", 0.2)
+    monkeypatch.setattr(connecting, "STATEMENT_MS", 200)
+    monkeypatch.setattr(connecting, "GRACE_S", 0.2)
     session = Session("writer", "registrar", dsn)
     began = time.monotonic()
     _, answer = session.send("SELECT stubborn()")
@@ -410,7 +409,7 @@ def test_an_answer_of_the_live_probe_says_who_is_in_its_way(live: LiveServer, ds
         connection.transaction(force_rollback=True),
     ):
         connection.execute("SET LOCAL lock_timeout = '600ms'")
-        guest = sessions.Guest("live", "registrar", connection)
+        guest = Guest("live", "registrar", connection)
         _, answer = guest.send("INSERT INTO surface.consumed_nonce VALUES ('n', repeat('a', 64))")
     assert answer.sqlstate == "55P03"
     assert f"process {process} of role 'postgres'" in answer.message

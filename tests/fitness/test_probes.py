@@ -13,9 +13,9 @@ import pytest
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, RelationName, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.clone import Clone
+from holdfast.conformance.fitness.postgres.connecting import Session
 from holdfast.conformance.fitness.postgres.probes import probe_clone, probe_live
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.postgres.snapshot import take
 from tests.fitness.lives import LiveServer, clone_of, snapshot_of
 from tests.fitness.schemas import CORPUS, DATABASE

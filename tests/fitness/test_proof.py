@@ -16,8 +16,16 @@ from msgspec import structs
 from holdfast.conformance.fitness.assessment import Assessment, not_present
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Status
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.proof import Proof, ProofError, fitness_schema, proof_json, read, write
-from holdfast.conformance.fitness.verify import Expected, verify
+from holdfast.conformance.fitness.proof import (
+    Expected,
+    Proof,
+    ProofError,
+    fitness_schema,
+    proof_json,
+    read,
+    verify,
+    write,
+)
 from holdfast.reports.evidence import KitIdentity
 from holdfast.specs import load_contract, schema, strictjson
 

@@ -16,8 +16,7 @@ from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import proof_json, read, write
-from holdfast.conformance.fitness.verify import Expected, verify
+from holdfast.conformance.fitness.proof import Expected, proof_json, read, verify, write
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.specs import load_contract
 from tests.fitness.documented import LEDGER, ledger_ddl

@@ -22,11 +22,10 @@ from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import snapshot
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import proof_json, read, write
+from holdfast.conformance.fitness.proof import Expected, proof_json, read, verify, write
 from holdfast.conformance.fitness.server import Server, server_of
 from holdfast.conformance.fitness.sqlite import live as files
 from holdfast.conformance.fitness.tie import not_tied
-from holdfast.conformance.fitness.verify import Expected, verify
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.rs4a_replay.fitness import Claim, admit

@@ -21,9 +21,8 @@ from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import Row, Snapshot, Surface
 from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.postgres import roles
-from holdfast.conformance.fitness.postgres.connecting import SLOW_S, holders_of_program
+from holdfast.conformance.fitness.postgres.connecting import SLOW_S, Session, holders_of_program
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.postgres.snapshot import take
 from holdfast.conformance.fitness.target import HIDDEN, Target
 from holdfast.reports.plain import cut

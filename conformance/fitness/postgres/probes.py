@@ -36,26 +36,26 @@ from holdfast.conformance.fitness.model import (
 from holdfast.conformance.fitness.policy import CONTRACT, Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue
 from holdfast.conformance.fitness.postgres.clone import Clone
-from holdfast.conformance.fitness.postgres.connecting import Connection, inquirer
+from holdfast.conformance.fitness.postgres.connecting import GRACE_S, Connection, Guest, Session, inquirer
 from holdfast.conformance.fitness.postgres.scratch import RECOVERY_S
-from holdfast.conformance.fitness.postgres.sessions import GRACE_S, Guest, Session
 from holdfast.conformance.fitness.postgres.snapshot import read
 from holdfast.conformance.fitness.target import Target
 from holdfast.conformance.fitness.trying.admission import admission
 from holdfast.conformance.fitness.trying.rows import (
+    Attempt,
     Insert,
     Parameters,
     ProbeBuilder,
     RowError,
     Sample,
     first_number,
+    gone,
     quoted,
     rolled_back,
 )
-from holdfast.conformance.fitness.trying.sessions import Attempt, gone
-from holdfast.conformance.fitness.trying.tables import NEEDED, Table, table_of
 from holdfast.conformance.fitness.trying.tampering import gentle
 from holdfast.conformance.fitness.trying.trials import NOT_ADMITTED, left, races, trials, until_it_fails
+from holdfast.conformance.fitness.trying.values import NEEDED, Table, table_of
 from holdfast.specs.fitness import load_queries
 
 

@@ -36,11 +36,19 @@ from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, name_of
 from holdfast.conformance.fitness.sqlite.catalogue import expression, state_of, translated, violated
 from holdfast.conformance.fitness.sqlite.live import AUDIT, MAIN, files_of, read, take
-from holdfast.conformance.fitness.trying.rows import Insert, ProbeBuilder, Sample, first_number, quoted, rolled_back
-from holdfast.conformance.fitness.trying.sessions import Attempt, Session
-from holdfast.conformance.fitness.trying.tables import Table, table_of
+from holdfast.conformance.fitness.trying.rows import (
+    Attempt,
+    Insert,
+    ProbeBuilder,
+    Sample,
+    Session,
+    first_number,
+    quoted,
+    rolled_back,
+)
 from holdfast.conformance.fitness.trying.tampering import FILE_ROLE
 from holdfast.conformance.fitness.trying.trials import NOT_ADMITTED, left, races, trials, until_it_fails
+from holdfast.conformance.fitness.trying.values import Table, table_of
 
 # A trigger that never ends must not block the kit; the check of all pages may take longer.
 _STATEMENT_S = 10.0

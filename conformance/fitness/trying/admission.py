@@ -11,8 +11,17 @@ from holdfast.conformance.fitness.criteria.spelling import NEIGHBOURS, NUL_NEIGH
 from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import Part, Probe
 from holdfast.conformance.fitness.policy import BINDINGS, NONCE, WORDS
-from holdfast.conformance.fitness.trying.rows import KEY, REPLAY_KEY, ProbeBuilder, Sample, Value, quoted, rolled_back
-from holdfast.conformance.fitness.trying.sessions import Copy, Session
+from holdfast.conformance.fitness.trying.rows import (
+    KEY,
+    REPLAY_KEY,
+    Copy,
+    ProbeBuilder,
+    Sample,
+    Session,
+    Value,
+    quoted,
+    rolled_back,
+)
 from holdfast.conformance.fitness.trying.values import Blob
 
 # What another attempt has of its own. The replay key is no part of it, and has a unique index of its own.

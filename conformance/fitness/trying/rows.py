@@ -7,17 +7,65 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import structs
 
-from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, ProbeAnswer, RelationName, Surface
+from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, ProbeAnswer, RelationName, Statement, Surface
 from holdfast.conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
-from holdfast.conformance.fitness.trying.sessions import Attempt, Session
-from holdfast.conformance.fitness.trying.tables import ForeignKey, Table
-from holdfast.conformance.fitness.trying.values import Blob, Shape, sample_shape, shape_of
+from holdfast.conformance.fitness.trying.values import Blob, ForeignKey, Shape, Table, sample_shape, shape_of
+
+
+class Session(Protocol):
+    """One connection of one role."""
+
+    def send(self, text: str, parameters: Sequence[Any] = ()) -> tuple[Statement, ProbeAnswer]:
+        """Send one statement and wait for what it says. An error is an answer; never raises."""
+
+    def begin(self) -> None:
+        """Begin what `rollback` undoes. Never raises: the next statement reports the error."""
+
+    def rollback(self) -> None:
+        """Undo what was not committed. Never raises."""
+
+
+class Copy(Protocol):
+    """A copy of a surface, on which everything can be tried."""
+
+    def opened(self, *sessions: tuple[str, str]) -> AbstractContextManager[tuple[Session, ...]]:
+        """Sessions by (label, role), closed at the end. Raises LostError or the driver's error."""
+
+
+class Attempt:
+    """The record of one probe while it is made."""
+
+    def __init__(self, name: str, evidence: EvidenceClass) -> None:
+        self.name = name
+        self.evidence = evidence
+        self._sent: list[tuple[Statement, ProbeAnswer]] = []
+
+    def send(self, session: Session, text: str, parameters: Sequence[Any] = ()) -> ProbeAnswer:
+        """Send a statement, and keep it with its answer."""
+        statement, answer = session.send(text, parameters)
+        self.keep(statement, answer)
+        return answer
+
+    def keep(self, statement: Statement, answer: ProbeAnswer) -> None:
+        """Keep what was sent elsewhere."""
+        self._sent.append((statement, answer))
+
+    def done(self, failed: str = "") -> Probe:
+        """What came of it; if it could not be tried, what was tried on the way stays visible, and shows nothing."""
+        statements, answers = zip(*self._sent, strict=True) if self._sent else ((), ())
+        return Probe(self.name, self.evidence, statements, answers, failed)
+
+
+def gone(answer: ProbeAnswer) -> bool:
+    """Whether it only says that the connection, or the whole server, went away."""
+    return (answer.sqlstate or "").startswith(("08", "57P"))
+
 
 # Values as text, by column; None is NULL, and bytes are of SQLite alone.
 Value: TypeAlias = str | Blob | None

@@ -17,17 +17,19 @@ from holdfast.conformance.fitness.model import SUFFIX, Part, Probe, ProbeAnswer,
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from holdfast.conformance.fitness.trying.rows import (
     KEY,
+    Copy,
     Parameters,
     ProbeBuilder,
     RowError,
     Sample,
+    Session,
     given,
+    gone,
     placed,
     quoted,
     rolled_back,
 )
-from holdfast.conformance.fitness.trying.sessions import Copy, Session, gone
-from holdfast.conformance.fitness.trying.tables import Table
+from holdfast.conformance.fitness.trying.values import Table
 
 # The user who may write a file: SQLite knows no other.
 FILE_ROLE = "whoever may write the file"

@@ -13,8 +13,17 @@ from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, Surface
 from holdfast.conformance.fitness.policy import NONCE
 from holdfast.conformance.fitness.trying.admission import admission, consumed, read_back
-from holdfast.conformance.fitness.trying.rows import KEY, Parameters, ProbeBuilder, RowError, Sample, rolled_back
-from holdfast.conformance.fitness.trying.sessions import Attempt, Copy, Session
+from holdfast.conformance.fitness.trying.rows import (
+    KEY,
+    Attempt,
+    Copy,
+    Parameters,
+    ProbeBuilder,
+    RowError,
+    Sample,
+    Session,
+    rolled_back,
+)
 from holdfast.conformance.fitness.trying.tampering import tampering
 
 _ARBITER = "race-arbiter"

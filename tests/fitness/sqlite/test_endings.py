@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 
 from holdfast.conformance.fitness.criteria.endings import Ending, Sense
-from holdfast.conformance.fitness.sqlite.retention import _said
-from holdfast.conformance.fitness.sqlite.sqltext import generated, tokens
+from holdfast.conformance.fitness.sqlite.sqltext import _said, generated, tokens
 
 SAID = {
     "0": Sense.NO_TIME,
