@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -37,6 +38,7 @@ CONTRACT = load_contract("rs4a-replay")
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 SAYS = Path(__file__).with_name("says.py")
 WRITER = "holdfast_registrar"
+sweep = partial(pytest.param, marks=pytest.mark.sweep)
 OWN = {
     Part.EFFECT: RelationName("rs4a_replay", "registration"),
     Part.NONCE: RelationName("rs4a_replay", "nonce_consume"),
@@ -143,25 +145,15 @@ def test_a_run_on_another_ddl_is_not_tied_though_all_names_are_the_same(own_file
     ("statement", "query"),
     [
         # A relation that was made and dropped again leaves no trace.
-        pytest.param(
-            "CREATE INDEX extra ON {0}.registration (run_id); DROP INDEX {0}.extra", None, marks=pytest.mark.sweep
-        ),
+        sweep("CREATE INDEX extra ON {0}.registration (run_id); DROP INDEX {0}.extra", None),
         ("CREATE INDEX another ON {0}.registration (run_id)", "indexes"),
-        pytest.param(
-            "ALTER TABLE {0}.registration DROP CONSTRAINT replay_key_unique",
-            "constraints, indexes",
-            marks=pytest.mark.sweep,
-        ),
-        pytest.param("ALTER TABLE {0}.registration ADD COLUMN note text", "columns", marks=pytest.mark.sweep),
-        pytest.param(
-            "ALTER TABLE {0}.registration ALTER COLUMN run_id DROP NOT NULL", "columns", marks=pytest.mark.sweep
-        ),
-        pytest.param("ALTER TABLE {0}.nonce_consume SET UNLOGGED", "relations", marks=pytest.mark.sweep),
-        pytest.param(
-            "ALTER TABLE {0}.registration DISABLE TRIGGER registration_no_truncate", "triggers", marks=pytest.mark.sweep
-        ),
+        sweep("ALTER TABLE {0}.registration DROP CONSTRAINT replay_key_unique", "constraints, indexes"),
+        sweep("ALTER TABLE {0}.registration ADD COLUMN note text", "columns"),
+        sweep("ALTER TABLE {0}.registration ALTER COLUMN run_id DROP NOT NULL", "columns"),
+        sweep("ALTER TABLE {0}.nonce_consume SET UNLOGGED", "relations"),
+        sweep("ALTER TABLE {0}.registration DISABLE TRIGGER registration_no_truncate", "triggers"),
         ("GRANT DELETE ON {0}.registration TO holdfast_registrar", "grants"),
-        pytest.param("GRANT INSERT ON {0}.registration TO PUBLIC", "grants", marks=pytest.mark.sweep),
+        sweep("GRANT INSERT ON {0}.registration TO PUBLIC", "grants"),
         (
             "CREATE OR REPLACE FUNCTION {0}.refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
             "$$ BEGIN RAISE NOTICE 'no'; RETURN NEW; END $$",
@@ -199,14 +191,10 @@ def test_what_of_a_surface_must_be_the_same_in_the_run_and_what_belongs_to_the_s
     ("how", "complaint"),
     [
         ("nothing", "neither the launcher nor the adapter said where the store of a session is"),
-        pytest.param(
-            "no-such-file",
-            "the store that the adapter names cannot be read: expected a SQLite database",
-            marks=pytest.mark.sweep,
-        ),
-        pytest.param("no-relation", "the store that the adapter names cannot be read", marks=pytest.mark.sweep),
-        pytest.param("no-effect", "names no `effect`", marks=pytest.mark.sweep),
-        pytest.param("endless", "cannot be read as a SQLite database: interrupted", marks=pytest.mark.sweep),
+        sweep("no-such-file", "the store that the adapter names cannot be read: expected a SQLite database"),
+        sweep("no-relation", "the store that the adapter names cannot be read"),
+        sweep("no-effect", "names no `effect`"),
+        sweep("endless", "cannot be read as a SQLite database: interrupted"),
         ("misfit", "the adapter's `surface` does not fit surface.schema.json"),
         ("dsn", "the store that the adapter names cannot be read"),
     ],

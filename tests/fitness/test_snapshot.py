@@ -68,63 +68,47 @@ def test_writer_sees_the_same_structure(live: psycopg.Connection[Any], live_serv
 
 
 # One after another, each with the query that has to show it.
-CHANGES = [
-    ("ALTER TABLE rs4a_replay.registration FORCE ROW LEVEL SECURITY", "relations"),
-    ("ALTER TABLE rs4a_replay.registration DISABLE TRIGGER registration_append_only", "triggers"),
-    ("ALTER TABLE rs4a_replay.registration ALTER run_id SET DEFAULT ''", "columns"),
-    ("GRANT UPDATE (run_id) ON rs4a_replay.registration TO w", "grants"),
-    ("GRANT pg_write_all_data TO w", "memberships"),
-    ("ALTER ROLE w CREATEROLE", "roles"),
-    ("ALTER ROLE w SET synchronous_commit = off", "role_settings"),
-    ("ALTER DATABASE registry SET session_replication_role = replica", "role_settings"),
-    ("ALTER ROLE w SET zero_damaged_pages = on", "durability"),
-    ("ALTER DATABASE registry SET ignore_checksum_failure = on", "durability"),
-    (
-        "CREATE FUNCTION watch() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';"
-        " CREATE EVENT TRIGGER watch ON sql_drop EXECUTE FUNCTION watch()",
-        "event_triggers",
-    ),
-    (
-        "CREATE OR REPLACE FUNCTION watch() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE NOTICE ''x''; END'",
-        "event_triggers",
-    ),
-    ("CREATE ROLE maker CREATEROLE", "administrators"),
-    ("GRANT SET ON PARAMETER session_replication_role TO w", "parameters"),
-    ("CREATE INDEX more ON rs4a_replay.registration (run_id)", "indexes"),
-    ("CREATE TABLE child () INHERITS (rs4a_replay.registration)", "inheritance"),
-    ("CREATE VIEW shown AS SELECT * FROM rs4a_replay.registration", "views"),
-    (
-        "CREATE FUNCTION purge() RETURNS void LANGUAGE sql AS 'DELETE FROM rs4a_replay.registration'",
-        "mentions",
-    ),
-    (
-        "CREATE OR REPLACE FUNCTION rs4a_replay.refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
-        "'BEGIN RETURN NEW; END'",
-        "functions",
-    ),
-    (
-        "CREATE TABLE log (k text REFERENCES rs4a_replay.registration (logical_request_key) ON DELETE CASCADE)",
-        "references",
-    ),
-    ("ALTER SCHEMA rs4a_replay OWNER TO w", "schemas"),
-    ("ALTER FUNCTION rs4a_replay.refuse_change OWNER TO w", "owners"),
-    ("CREATE FUNCTION door() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'", "definers"),
-    ("REVOKE EXECUTE ON FUNCTION door FROM PUBLIC", "definers"),
-    (
-        "CREATE TABLE inbox (k text); CREATE RULE aside AS ON INSERT TO inbox "
-        "DO ALSO DELETE FROM rs4a_replay.registration WHERE run_id = NEW.k",
-        "rules_elsewhere",
-    ),
-    ("CREATE RULE aside AS ON INSERT TO rs4a_replay.registration DO ALSO NOTHING", "rules"),
-    ("CREATE POLICY hidden ON rs4a_replay.registration USING (false)", "policies"),
-    ("ALTER TABLE rs4a_replay.registration ADD CHECK (run_id <> 'x') NOT ENFORCED", "constraints"),
-]
+CHANGES = """
+relations: ALTER TABLE rs4a_replay.registration FORCE ROW LEVEL SECURITY
+triggers: ALTER TABLE rs4a_replay.registration DISABLE TRIGGER registration_append_only
+columns: ALTER TABLE rs4a_replay.registration ALTER run_id SET DEFAULT ''
+grants: GRANT UPDATE (run_id) ON rs4a_replay.registration TO w
+memberships: GRANT pg_write_all_data TO w
+roles: ALTER ROLE w CREATEROLE
+role_settings: ALTER ROLE w SET synchronous_commit = off
+role_settings: ALTER DATABASE registry SET session_replication_role = replica
+durability: ALTER ROLE w SET zero_damaged_pages = on
+durability: ALTER DATABASE registry SET ignore_checksum_failure = on
+event_triggers: CREATE FUNCTION watch() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
+  CREATE EVENT TRIGGER watch ON sql_drop EXECUTE FUNCTION watch()
+event_triggers: CREATE OR REPLACE FUNCTION watch() RETURNS event_trigger LANGUAGE plpgsql
+  AS 'BEGIN RAISE NOTICE ''x''; END'
+administrators: CREATE ROLE maker CREATEROLE
+parameters: GRANT SET ON PARAMETER session_replication_role TO w
+indexes: CREATE INDEX more ON rs4a_replay.registration (run_id)
+inheritance: CREATE TABLE child () INHERITS (rs4a_replay.registration)
+views: CREATE VIEW shown AS SELECT * FROM rs4a_replay.registration
+mentions: CREATE FUNCTION purge() RETURNS void LANGUAGE sql AS 'DELETE FROM rs4a_replay.registration'
+functions: CREATE OR REPLACE FUNCTION rs4a_replay.refuse_change() RETURNS trigger LANGUAGE plpgsql
+  AS 'BEGIN RETURN NEW; END'
+references: CREATE TABLE log (k text REFERENCES rs4a_replay.registration (logical_request_key) ON DELETE CASCADE)
+schemas: ALTER SCHEMA rs4a_replay OWNER TO w
+owners: ALTER FUNCTION rs4a_replay.refuse_change OWNER TO w
+definers: CREATE FUNCTION door() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'
+definers: REVOKE EXECUTE ON FUNCTION door FROM PUBLIC
+rules_elsewhere: CREATE TABLE inbox (k text); CREATE RULE aside AS ON INSERT TO inbox
+  DO ALSO DELETE FROM rs4a_replay.registration WHERE run_id = NEW.k
+rules: CREATE RULE aside AS ON INSERT TO rs4a_replay.registration DO ALSO NOTHING
+policies: CREATE POLICY hidden ON rs4a_replay.registration USING (false)
+constraints: ALTER TABLE rs4a_replay.registration ADD CHECK (run_id <> 'x') NOT ENFORCED
+"""
 
 
 def test_what_changes_the_surface_changes_the_structure(live: psycopg.Connection[Any]) -> None:
     before = observed(live)
-    for statement, query in CHANGES:
-        live.execute(statement)
+    for row in CHANGES.strip().replace("\n  ", " ").splitlines():
+        query, _, statement = row.partition(": ")
+        live.execute(statement.encode())
         after = observed(live)
         assert before.structure[query] != after.structure[query], statement
         before = after
