@@ -40,7 +40,6 @@ from holdfast.conformance.fitness.postgres.connecting import GRACE_S, Connection
 from holdfast.conformance.fitness.postgres.scratch import RECOVERY_S
 from holdfast.conformance.fitness.postgres.snapshot import read
 from holdfast.conformance.fitness.target import Target
-from holdfast.conformance.fitness.trying.admission import admission
 from holdfast.conformance.fitness.trying.rows import (
     Attempt,
     Insert,
@@ -54,7 +53,7 @@ from holdfast.conformance.fitness.trying.rows import (
     rolled_back,
 )
 from holdfast.conformance.fitness.trying.tampering import gentle
-from holdfast.conformance.fitness.trying.trials import NOT_ADMITTED, left, races, trials, until_it_fails
+from holdfast.conformance.fitness.trying.trials import NOT_ADMITTED, admission, left, races, trials, until_it_fails
 from holdfast.conformance.fitness.trying.values import NEEDED, Table, table_of
 from holdfast.specs.fitness import load_queries
 
