@@ -10,7 +10,6 @@ import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from decimal import Decimal
 from hashlib import sha256
 from itertools import count, islice, product
 from random import Random
@@ -30,8 +29,6 @@ _SLICE = 512
 _LONG = 20_000
 # Levels of containers above the scalars of a generated value, at the most.
 _LEVELS = 4
-
-_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "/": "\\/"}
 
 
 def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
@@ -158,31 +155,20 @@ def _inside(container: Any, way: Random) -> str:
 
 
 def _character(character: str, way: Random) -> str:
-    must = character < " " or character in '"\\'
-    if character in _SHORT and way.random() < 0.5:
-        return _SHORT[character]
-    if not must and way.random() < 0.7:
-        return character
-    units = character.encode("utf-16-be")
-    digits = (units[at : at + 2].hex() for at in range(0, len(units), 2))
-    return "".join(f"\\u{four.upper() if way.random() < 0.5 else four}" for four in digits)
+    from holdfast.vectors.jcs.construct.characters import spellings
+
+    # Two of the four are the character itself, where JSON allows that.
+    return way.choice(spellings(ord(character))).decode("utf-8")
 
 
 def _number(double: float, way: Random) -> str:
-    if double == 0:
-        return way.choice(("0", "-0", "0.0", "-0e9", "0E-7"))
+    from holdfast.vectors.jcs.construct.decimals import double_of_bits, shortest
+    from holdfast.vectors.jcs.construct.dice import Dice
+    from holdfast.vectors.jcs.construct.numbers import spell
+
+    (bits,) = struct.unpack(">Q", struct.pack(">d", abs(double)))
     sign = "-" if math.copysign(1, double) < 0 else ""
-    # `repr` reads back as the same double, and so does every other spelling of its digits.
-    _, figures, exponent = Decimal(repr(abs(double))).as_tuple()
-    digits = "".join(map(str, figures)) + "0" * (zeros := way.randrange(3))
-    shift = int(exponent) - zeros
-    point = way.randrange(1, len(digits) + 1)
-    # Digits before the point, digits behind it, and the exponent that makes up for the point.
-    whole, fraction = digits[:point].lstrip("0") or "0", digits[point:]
-    behind = f".{fraction}" if fraction else way.choice(("", ".0"))
-    power = shift + len(fraction)
-    mark = way.choice("eE") + ("-" if power < 0 else way.choice(("", "+"))) + "0" * way.randrange(2) + str(abs(power))
-    return sign + whole + behind + ("" if power == 0 and way.random() < 0.5 else mark)
+    return sign + spell(Dice(way.getrandbits(63)), shortest(double_of_bits(bits)))
 
 
 def same_value(left: Any, right: Any) -> bool:
