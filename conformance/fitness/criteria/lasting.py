@@ -85,10 +85,10 @@ def _readable(judging: Judging, relation: RelationName) -> None:
 
 def unhidden(judging: Judging, part: Part) -> None:
     """No row security, or policies that let the writer read and append everything."""
-    relation = judging.part(part)
-    row = None if relation is None else judging.catalogue.relation(relation)
-    if relation is None or row is None or not row["row_security"]:
+    row = judging.relation(part)
+    if row is None or not row["row_security"]:
         return
+    relation = name_of(row)
     policies = judging.catalogue.of("policies", relation)
     for command in ("select", "insert"):
         if not _total(judging, policies, command):

@@ -367,6 +367,12 @@ replace-by-its-like-that-is-refused-too-late: f CHANGE_ADMITTED
 
 _KEYED = AUDIT.replace("INTEGER PRIMARY KEY", "INTEGER NOT NULL").replace("key TEXT)", "key TEXT PRIMARY KEY)")
 _FEW = "key TEXT, mark TEXT NOT NULL DEFAULT (substr(hex(randomblob(16)), 1, 8)) UNIQUE)"
+_QUIET = "CREATE TRIGGER quiet BEFORE INSERT ON refusals BEGIN SELECT RAISE(IGNORE); END;"
+_MORE = """
+of-the-first-refusal-of-a-request | g AUDIT_UNWRITABLE | UNIQUE INDEX once ON refusals (logical_request_key)
+of-the-first-refusal-of-a-code | g AUDIT_UNWRITABLE | UNIQUE INDEX once ON refusals (lower(code)) WHERE code <> ''
+of-some-codes-once | ?g AUDIT_UNWRITABLE | UNIQUE INDEX once ON refusals (logical_request_key) WHERE code = 'REPLAYED'
+"""
 AUDITS = (
     Schema("audit-missing", "?g MISSING_RELATION", audit=None),
     Schema("audit-in-the-same-file", "g AUDIT_NOT_SEPARATE", FIT + AUDIT, audit="refusals"),
@@ -375,35 +381,16 @@ AUDITS = (
     Schema("audit-unguarded", "g NO_TRIGGERS CHANGE_ADMITTED", audit_sql=AUDIT.replace(AUDIT_GUARDS, "")),
     Schema("audit-keyed-by-the-request", "g AUDIT_UNWRITABLE", audit_sql=_KEYED),
     Schema("audit-of-few-records", "?g AUDIT_UNWRITABLE", audit_sql=AUDIT.replace("key TEXT)", _FEW)),
+    Schema(
+        "audit-that-is-a-view",
+        "g NOT_A_TABLE NO_TRIGGERS",
+        audit="FILE:seen",
+        audit_sql=f"{AUDIT}CREATE VIEW seen AS SELECT * FROM refusals;",
+    ),
+    Schema("audit-that-forgets", "g TRIGGER_UNREVIEWED AUDIT_UNWRITABLE", audit_sql=AUDIT + _QUIET),
     *(
-        Schema(f"audit-{name}", comes, audit=f"FILE:{audit}", audit_sql=f"{AUDIT}CREATE {more};")
-        for name, comes, audit, more in (
-            ("that-is-a-view", "g NOT_A_TABLE NO_TRIGGERS", "seen", "VIEW seen AS SELECT * FROM refusals"),
-            (
-                "that-forgets",
-                "g TRIGGER_UNREVIEWED AUDIT_UNWRITABLE",
-                "refusals",
-                "TRIGGER quiet BEFORE INSERT ON refusals BEGIN SELECT RAISE(IGNORE); END",
-            ),
-            (
-                "of-the-first-refusal-of-a-request",
-                "g AUDIT_UNWRITABLE",
-                "refusals",
-                "UNIQUE INDEX once ON refusals (logical_request_key)",
-            ),
-            (
-                "of-the-first-refusal-of-a-code",
-                "g AUDIT_UNWRITABLE",
-                "refusals",
-                "UNIQUE INDEX once ON refusals (lower(code)) WHERE code <> ''",
-            ),
-            (
-                "of-some-codes-once",
-                "?g AUDIT_UNWRITABLE",
-                "refusals",
-                "UNIQUE INDEX once ON refusals (logical_request_key) WHERE code = 'REPLAYED'",
-            ),
-        )
+        Schema(f"audit-{name}", comes, audit_sql=f"{AUDIT}CREATE {more};")
+        for name, comes, more in (row.split(" | ") for row in _MORE.strip().splitlines())
     ),
 )
 
