@@ -15,8 +15,8 @@ from typing import IO, Any, NoReturn
 from holdfast import __version__
 from holdfast.reference_impl.answers import Answer, Fault, Ok, Refused, to_message
 from holdfast.reference_impl.instants import InstantError, parse_instant
+from holdfast.reference_impl.registry import Deferred
 from holdfast.reference_impl.session import (
-    Implementation,
     OpenError,
     OpenRefusedError,
     OpenRequest,
@@ -70,7 +70,7 @@ def _open_request(request: Mapping[str, Any]) -> OpenRequest:
 class Adapter:
     """The server loop. One session at a time; every request gets exactly one answer, in order."""
 
-    def __init__(self, implementations: Mapping[str, Implementation]) -> None:
+    def __init__(self, implementations: Mapping[str, Deferred]) -> None:
         self._implementations = implementations
         self._session: Session | None = None
 
@@ -184,7 +184,7 @@ def _terminate(_signal: int, _frame: object) -> NoReturn:
     raise SystemExit(0)
 
 
-def serve_stdio(implementations: Mapping[str, Implementation]) -> None:
+def serve_stdio(implementations: Mapping[str, Deferred]) -> None:
     """Serve on this process's standard streams until `bye`, end of file or SIGTERM."""
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _terminate)

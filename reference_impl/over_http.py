@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from holdfast.reference_impl.adapter import Adapter
 from holdfast.reference_impl.answers import Answer, Senseless, to_message
-from holdfast.reference_impl.session import Implementation
+from holdfast.reference_impl.registry import Deferred
 from holdfast.specs import Contract, kept_terms
 from holdfast.specs.binding import MALFORMED, NO_REQUEST, REQUESTS, SESSION, openapi_of, path_of, route_of
 from holdfast.specs.errors import StrictJsonError
@@ -37,7 +37,7 @@ class _Session:
 class OverHttp:
     """Turns HTTP requests into those of the protocol, and answers into responses."""
 
-    def __init__(self, implementations: Mapping[str, Implementation]) -> None:
+    def __init__(self, implementations: Mapping[str, Deferred]) -> None:
         self._implementations = implementations
         self._sessions: dict[str, _Session] = {}
 
@@ -151,7 +151,7 @@ def _refused(status: int, text: str) -> JSONResponse:
     return JSONResponse({"detail": text}, status)
 
 
-def serve(implementations: Mapping[str, Implementation], port: int) -> None:
+def serve(implementations: Mapping[str, Deferred], port: int) -> None:
     """Serve on the loopback until SIGTERM or SIGINT."""
     service = OverHttp(implementations)
     try:

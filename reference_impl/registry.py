@@ -91,8 +91,8 @@ def warm(contract: str, *, keep: bool) -> None:
 
 
 @dataclass(slots=True)
-class Deferred:
-    """A reference that is loaded when its first session is opened. Implements `session.Implementation`.
+class Deferred(Implementation):
+    """A reference that is loaded when its first session is opened.
 
     An adapter starts for every session, and a session is of one contract. The other contracts would make the start
     several times as long.
@@ -104,14 +104,14 @@ class Deferred:
 
     @property
     def version(self) -> str:
-        """See `session.Implementation`."""
+        """Version of the contract that it implements."""
         from holdfast.specs import version_of
 
         return version_of(self.contract)
 
     @property
     def not_claimed(self) -> Mapping[str, str]:
-        """See `session.Implementation`. A reference has all of its contract, if it has no module `claims`."""
+        """Capabilities that it lacks, each with the reason. Without a module `claims` it lacks none."""
         claims = f"{package_of(self.contract)}.claims"
         if find_spec(claims) is None:
             return {}

@@ -69,19 +69,14 @@ class Session(Protocol):
         """Give back connections and files. Never raises for a store that is gone."""
 
 
-class Implementation(Protocol):
+class Implementation:
     """One contract's implementation, ready to open sessions."""
 
-    @property
-    def version(self) -> str:
-        """Version of the contract that it implements."""
-
-    @property
-    def not_claimed(self) -> Mapping[str, str]:
-        """Capabilities that it lacks, each with the reason."""
+    __slots__ = ()
 
     def open(self, request: OpenRequest) -> Session:
         """Open a session. Raises OpenError."""
+        raise NotImplementedError
 
     def shut_down(self) -> None:
-        """The adapter ends: remove all unused state of its sessions. Never raises."""
+        """The adapter ends: remove all unused state of its sessions. Most leave none. Never raises."""

@@ -21,9 +21,7 @@ from holdfast.specs.mutants import load_mutants
 
 ROOT = Path(__file__).parents[1]
 # They speak the protocol, find references by name, and hold a reference's lists to the files of its contract.
-_MACHINERY = frozenset(
-    "__init__ __main__ adapter altered answers failpoints registry session terms tracing whole".split()
-)
+_MACHINERY = frozenset("__init__ __main__ adapter altered answers failpoints registry session terms tracing".split())
 
 
 def files_of(contract: str) -> tuple[Path, ...]:

@@ -8,27 +8,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.provision import copy
 from holdfast.reference_impl.calyx_replay.service import Parts, Service
 from holdfast.reference_impl.calyx_replay.settings import Settings, load_settings
-from holdfast.reference_impl.calyx_replay.terms import CONTRACT
-from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from holdfast.reference_impl.session import Implementation, OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.values import TEMPLATE_KEY
-from holdfast.reference_impl.whole import Whole
 
 _UTC = "UTC"
 _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 
 
 @dataclass(frozen=True, slots=True)
-class CalyxReplay(Whole):
+class CalyxReplay(Implementation):
     """Implements `session.Implementation`. `mutant` is the name of its bug, for other processes."""
 
-    contract: ClassVar[str] = CONTRACT
     mutant: str | None = None
 
     def open(self, request: OpenRequest) -> Session:

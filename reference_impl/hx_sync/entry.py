@@ -5,14 +5,11 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from holdfast.reference_impl.hx_sync.nodes import FOLDER
 from holdfast.reference_impl.hx_sync.service import Parts, Service
-from holdfast.reference_impl.hx_sync.terms import CONTRACT
-from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from holdfast.reference_impl.session import Implementation, OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.values import TEMPLATE_KEY
-from holdfast.reference_impl.whole import Whole
 
 _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 # See `registry.warm`.
@@ -20,10 +17,9 @@ LATER = ("cryptography.exceptions", "cryptography.hazmat.primitives.ciphers.aead
 
 
 @dataclass(frozen=True, slots=True)
-class HxSync(Whole):
+class HxSync(Implementation):
     """Implements `session.Implementation`. `mutant` is the planted bug of this process, for others that it starts."""
 
-    contract: ClassVar[str] = CONTRACT
     mutant: str | None = None
 
     def open(self, request: OpenRequest) -> Session:

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
-from holdfast.reference_impl.idempotency_key.claims import not_claimed
-from holdfast.reference_impl.idempotency_key.terms import CONTRACT
-from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted
+from holdfast.reference_impl.session import Implementation, OpenError, OpenRequest, StateWanted
 from holdfast.reference_impl.session import Session as Opened
-from holdfast.reference_impl.whole import Whole
 from holdfast.servers.wires.instances import EndedError
 from holdfast.servers.wires.profile import read
 from holdfast.servers.wires.world import ServiceEnvironment, UseError
@@ -62,16 +59,10 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class IdempotencyKey(Whole):
+class IdempotencyKey(Implementation):
     """Implements `session.Implementation`."""
 
-    contract: ClassVar[str] = CONTRACT
     mutant: str | None = None
-
-    @property
-    def not_claimed(self) -> Mapping[str, str]:
-        """See `session.Implementation`."""
-        return not_claimed()
 
     def open(self, request: OpenRequest) -> Opened:
         """See `session.Implementation`."""

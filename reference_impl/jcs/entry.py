@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
 from holdfast.reference_impl.jcs.service import Service
 from holdfast.reference_impl.jcs.terms import CONTRACT, Profile
-from holdfast.reference_impl.session import OpenRequest, Session
-from holdfast.reference_impl.whole import Whole
+from holdfast.reference_impl.session import Implementation, OpenRequest, Session
 from holdfast.specs import kept_terms
 
 
 @dataclass(frozen=True, slots=True)
-class Jcs(Whole):
+class Jcs(Implementation):
     """Implements `session.Implementation`."""
-
-    contract: ClassVar[str] = CONTRACT
 
     def open(self, request: OpenRequest) -> Session:  # noqa: ARG002 - the protocol's signature
         """See `session.Implementation`. Workdir, clock, surface and config mean nothing to this contract."""

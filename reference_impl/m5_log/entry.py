@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from holdfast.reference_impl.m5_log.service import Parts, Service
-from holdfast.reference_impl.m5_log.terms import CONTRACT, StoreError, UncertainError
-from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from holdfast.reference_impl.whole import Whole
+from holdfast.reference_impl.m5_log.terms import StoreError, UncertainError
+from holdfast.reference_impl.session import Implementation, OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 
 # See `registry.warm`. RocksDB imports `pickle` when it is opened.
 LATER = ("joserfc.jws", "joserfc.jwk", "pickle")
 
 
 @dataclass(frozen=True, slots=True)
-class M5Log(Whole):
+class M5Log(Implementation):
     """Implements `session.Implementation`. `mutant` is the name of its bug, for other processes."""
 
-    contract: ClassVar[str] = CONTRACT
     mutant: str | None = None
 
     def open(self, request: OpenRequest) -> Session:

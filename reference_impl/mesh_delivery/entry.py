@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from holdfast.reference_impl.mesh_delivery.claims import not_claimed
 from holdfast.reference_impl.mesh_delivery.daemon import Daemon
 from holdfast.reference_impl.mesh_delivery.fingerprint import fingerprints
 from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
@@ -16,8 +15,7 @@ from holdfast.reference_impl.mesh_delivery.outbox import OUTBOX, Outbox, OutboxE
 from holdfast.reference_impl.mesh_delivery.service import DeliveryFailpoints, Service
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, TEMPLATE, read_settings
 from holdfast.reference_impl.postgres_names import session_database
-from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from holdfast.reference_impl.whole import Whole
+from holdfast.reference_impl.session import Implementation, OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.specs import kept_terms
 
 if TYPE_CHECKING:
@@ -26,16 +24,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class MeshDelivery(Whole):
+class MeshDelivery(Implementation):
     """Implements `session.Implementation`."""
 
-    contract: ClassVar[str] = CONTRACT
     openings: list[Opening] = field(default_factory=list)
-
-    @property
-    def not_claimed(self) -> Mapping[str, str]:
-        """See `session.Implementation`."""
-        return not_claimed()
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`. Nothing but the broker needs workdir, clock and config."""

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.settings import load_settings
-from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
-from holdfast.reference_impl.session import OpenRequest, Session, SurfaceWanted
-from holdfast.reference_impl.whole import Whole
+from holdfast.reference_impl.session import Implementation, OpenRequest, Session, SurfaceWanted
 
 # See `registry.warm`.
 LATER = tuple(f"holdfast.reference_impl.rs4a_replay.{kind}_opening" for kind in ("postgres", "sqlite"))
 
 
 @dataclass(frozen=True, slots=True)
-class Rs4aReplay(Whole):
+class Rs4aReplay(Implementation):
     """Implements `session.Implementation`."""
 
-    contract: ClassVar[str] = CONTRACT
     # By the name of their store. An adapter starts for every session, and one driver takes half of all imports.
     openings: dict[str, Any] = field(default_factory=dict)
 

@@ -13,10 +13,8 @@ import pytest
 from holdfast.conformance.run.settings import REFERENCE
 from holdfast.reference_impl.mesh_delivery import claims
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
-from holdfast.reference_impl.mesh_delivery.entry import implementation
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.registry import Deferred
-from holdfast.specs import load_contract
 from tests import warm
 
 SUITE = "mesh-delivery/suite/"
@@ -93,10 +91,5 @@ def test_nobody_has_a_name_that_the_database_cannot_hold_and_it_is_not_asked() -
 def test_without_the_extra_http_no_socket_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "find_spec", lambda name: None if name == "uvicorn" else name)
     assert set(Deferred("mesh-delivery").not_claimed) == {"http", "websocket"}
-    assert implementation().not_claimed == Deferred("mesh-delivery").not_claimed
-    assert Deferred("jcs").not_claimed == {}
-
-
-def test_the_implementation_claims_everything_of_its_version() -> None:
-    assert implementation().not_claimed == {}
-    assert implementation().version == load_contract("mesh-delivery").version
+    monkeypatch.undo()
+    assert Deferred("mesh-delivery").not_claimed == Deferred("jcs").not_claimed == {}

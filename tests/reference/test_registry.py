@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import reference_impl
 from holdfast.reference_impl.altered import install
-from holdfast.reference_impl.registry import Deferred, contract_names, implementation
+from holdfast.reference_impl.registry import contract_names
 from holdfast.specs import kept_terms
 from tests import warm
 
@@ -39,12 +39,6 @@ def test_what_a_hello_says_loads_no_contract() -> None:
 
 def test_a_bug_is_found_without_any_contract() -> None:
     assert loaded_by("install(['adapter', '--mutant', 'key-of-first-4k'])") == []
-
-
-def test_a_deferred_reference_says_of_itself_what_it_says_once_it_is_loaded() -> None:
-    for name in contract_names():
-        deferred, whole = Deferred(name), implementation(name)
-        assert (deferred.version, deferred.not_claimed) == (whole.version, whole.not_claimed)
 
 
 def test_a_bug_that_nobody_has_is_told_with_those_that_there_are() -> None:

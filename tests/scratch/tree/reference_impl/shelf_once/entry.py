@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from holdfast.reference_impl.shelf_once.shelf import CONTRACT, Service, Store
+from holdfast.reference_impl.shelf_once.shelf import Service, Store
 
-from holdfast.reference_impl.session import OpenRequest, Session, StateWanted
-from holdfast.reference_impl.whole import Whole
+from holdfast.reference_impl.session import Implementation, OpenRequest, Session, StateWanted
 
 
 @dataclass(frozen=True, slots=True)
-class ShelfOnce(Whole):
+class ShelfOnce(Implementation):
     """Implements `session.Implementation`."""
-
-    contract: ClassVar[str] = CONTRACT
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`."""
