@@ -12,10 +12,10 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from itertools import pairwise
 from pathlib import Path
@@ -151,11 +151,15 @@ def problem_of(mutant: str) -> str | None:
         if not patches:
             return f"mutant {mutant}: has no patch, which is what plants it"
         for module, alterations in _by_module(patches).items():
-            path = _ROOT.joinpath(*module.split(".")[2:]).with_suffix(".py")
+            path = _path_of(module)
             compile(changed(path.read_bytes(), alterations), path, "exec")
     except (PatchError, SyntaxError, TypeError) as error:
         return f"mutant {mutant}: {error}"
     return None
+
+
+def _path_of(module: str) -> Path:
+    return _ROOT.joinpath(*module.split(".")[2:]).with_suffix(".py")
 
 
 def _by_module(patches: Sequence[Patch]) -> Mapping[str, list[Alteration]]:
@@ -184,34 +188,42 @@ def install(words: Sequence[str]) -> None:
                 from holdfast.specs.mutants import declared_names
 
                 raise KeyError(f"no mutant is called {mutant!r}; known: {', '.join(declared_names())}")
-            sys.meta_path[:0] = [_Finder(module, changes) for module, changes in found.items()]
+            sys.meta_path[:0] = [_Planting(module, changes) for module, changes in found.items()]
 
 
-class _Loader(SourceFileLoader):
-    """Compiles the changed source, and never reads or writes a compiled file."""
+class CompilingFinder:
+    """Finds modules of references, and compiles them in another way. No compiled file is read or written."""
 
-    def __init__(self, name: str, path: str, alterations: Sequence[Alteration]) -> None:
-        super().__init__(name, path)
-        self._alterations = alterations
-
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        code: CodeType = self.source_to_code(changed(self.get_data(path), self._alterations), path)
-        return code
-
-
-class _Finder:
-    """Finds the one module that is changed."""
-
-    def __init__(self, module: str, alterations: Sequence[Alteration]) -> None:
-        self._module, self._alterations = module, alterations
+    def compiler_of(self, path: str) -> Callable[[bytes], CodeType] | None:
+        """What makes code of the source in this file; None where it is compiled as ever."""
+        raise NotImplementedError
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         """See `MetaPathFinder`."""
-        if fullname != self._module:
+        found = PathFinder.find_spec(fullname, path, target) if fullname.startswith(f"{_PACKAGE}.") else None
+        if found is None or found.origin is None or (compiler := self.compiler_of(found.origin)) is None:
             return None
-        found: ModuleSpec | None = PathFinder.find_spec(fullname, path, target)
-        if found is None or found.origin is None:
-            return None
-        loader = _Loader(fullname, found.origin, self._alterations)
+        loader = _Loader(fullname, found.origin, compiler)
         return spec_from_file_location(fullname, found.origin, loader=loader)
+
+
+class _Loader(SourceFileLoader):
+    def __init__(self, name: str, path: str, compiler: Callable[[bytes], CodeType]) -> None:
+        super().__init__(name, path)
+        self._compiler = compiler
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self._compiler(self.get_data(self.get_filename(fullname)))
+
+
+class _Planting(CompilingFinder):
+    """Finds the one module that is changed."""
+
+    def __init__(self, module: str, alterations: Sequence[Alteration]) -> None:
+        self._path, self._alterations = str(_path_of(module)), alterations
+
+    def compiler_of(self, path: str) -> Callable[[bytes], CodeType] | None:
+        """See `CompilingFinder`."""
+        if path != self._path:
+            return None
+        return lambda source: compile(changed(source, self._alterations), path, "exec", dont_inherit=True)

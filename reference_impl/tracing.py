@@ -8,15 +8,16 @@ a test and reads it afterwards. A trace function of the interpreter would take t
 from __future__ import annotations
 
 import ast
+import builtins
 import json
 import mmap
 import sys
-from collections.abc import Mapping, Sequence
-from importlib.machinery import PathFinder, SourceFileLoader
-from importlib.util import spec_from_file_location
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any
+
+from holdfast.reference_impl.altered import CompilingFinder
 
 _ROOT = Path(__file__).parent
 _MARKS = "__holdfast_marks__"
@@ -27,12 +28,13 @@ def install(path: str) -> None:
 
     The file is `{"map": PATH, "files": {FILE: OFFSET}}` in JSON; line 1 of a file is the byte after its offset.
     """
-    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    if any(isinstance(finder, _Marking) for finder in sys.meta_path):
         return
     wanted = json.loads(Path(path).read_text(encoding="utf-8"))
     with Path(wanted["map"]).open("r+b") as file:
-        area = mmap.mmap(file.fileno(), 0)
-    sys.meta_path.insert(0, _Finder(area, {str(_ROOT / name): offset for name, offset in wanted["files"].items()}))
+        # Where each module finds a name that it does not bind itself.
+        vars(builtins)[_MARKS] = mmap.mmap(file.fileno(), 0)
+    sys.meta_path.insert(0, _Marking({str(_ROOT / name): offset for name, offset in wanted["files"].items()}))
 
 
 class _Marked(ast.NodeTransformer):
@@ -62,36 +64,20 @@ class _Marked(ast.NodeTransformer):
         return ast.fix_missing_locations(ast.copy_location(mark, statement)), statement
 
 
-class _Loader(SourceFileLoader):
-    """Compiles a source with its marks, and never reads or writes a compiled file."""
-
-    def __init__(self, name: str, path: str, area: mmap.mmap, offset: int) -> None:
-        super().__init__(name, path)
-        self._area, self._offset = area, offset
-
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        tree = _Marked(self._offset).visit(ast.parse(self.get_data(path)))
-        code: CodeType = compile(tree, path, "exec", dont_inherit=True)
-        return code
-
-    def exec_module(self, module: ModuleType) -> None:
-        vars(module)[_MARKS] = self._area
-        super().exec_module(module)
-
-
-class _Finder:
+class _Marking(CompilingFinder):
     """Finds the modules whose lines are marked."""
 
-    def __init__(self, area: mmap.mmap, offsets: Mapping[str, int]) -> None:
-        self._area, self._offsets = area, offsets
+    def __init__(self, offsets: Mapping[str, int]) -> None:
+        self._offsets = offsets
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
-        """See `MetaPathFinder`."""
-        if not fullname.startswith("holdfast.reference_impl."):
+    def compiler_of(self, path: str) -> Callable[[bytes], CodeType] | None:
+        """See `CompilingFinder`."""
+        if path not in self._offsets:
             return None
-        found = PathFinder.find_spec(fullname, path, target)
-        if found is None or found.origin is None or found.origin not in self._offsets:
-            return None
-        loader = _Loader(fullname, found.origin, self._area, self._offsets[found.origin])
-        return spec_from_file_location(fullname, found.origin, loader=loader)
+
+        def marked(source: bytes) -> CodeType:
+            tree = _Marked(self._offsets[path]).visit(ast.parse(source))
+            code: CodeType = compile(tree, path, "exec", dont_inherit=True)
+            return code
+
+        return marked

@@ -31,7 +31,6 @@ CRITERIA = tuple("abcdefghi")
 _CLOCK_TOLERANCE = timedelta(minutes=5)
 _LONGEST = 64 * 1024 * 1024
 _ADVICE = "look at the surface with `holdfast fitness DSN --json F` and pass config fitness=F"
-_NOT_FIT = Reason.REPLAY_SURFACE_NOT_FIT.value
 # A circumstance of the proof that is checked again, and its values that criterion (e) does not accept.
 _COMMIT_QUERY, _COMMIT, _SLEEP = "commit", "synchronous_commit", "session_replication_role"
 _IDENTITY_QUERY, _SAME_SERVER = "identity", ("system_identifier", "database", "database_oid")
@@ -108,7 +107,7 @@ def guard_fit(proof: Mapping[str, Any]) -> None:
     standings = [(each["criterion"], each["standing"]) for each in judgement["findings"]]
     if judgement["status"] == "FIT" and standings == [(letter, "proven") for letter in CRITERIA]:
         return
-    status = _NOT_FIT if judgement["status"] == "FIT" else judgement["status"]
+    status = Reason.REPLAY_SURFACE_NOT_FIT.value if judgement["status"] == "FIT" else judgement["status"]
     missing = ", ".join(f"({letter}) {standing}" for letter, standing in standings if standing != "proven")
     raise OpenRefusedError(
         status, f"the proof does not show a surface that is fit: {missing or 'criteria are missing'}"
@@ -122,15 +121,12 @@ def guard_surface(proof: Mapping[str, Any], claim: Claim) -> None:
     if surface.get("parts") != wanted or proof["evidence"]["snapshot"]["dialect"] != "postgresql":
         parts = surface.get("parts", {}).items()
         told = ", ".join(f"{part} {each['schema']}.{each['name']}" for part, each in parts) or "none"
-        raise OpenRefusedError(
-            _NOT_FIT,
+        raise _unfit(
             f"the proof is of another surface ({told}); this registrar writes "
             f"{', '.join(f'{SCHEMA}.{name}' for name in PARTS.values())}",
         )
     if surface["writer"] != claim.writer:
-        raise OpenRefusedError(
-            _NOT_FIT, f"the proof is of the writer {surface['writer']!r}, and this registrar is {claim.writer!r}"
-        )
+        raise _unfit(f"the proof is of the writer {surface['writer']!r}, and this registrar is {claim.writer!r}")
     if claim.surface is not None and surface["name"] != claim.surface:
         raise _unproven(f"expected a proof of {claim.surface!r}, got one of {surface['name']!r}; {_ADVICE}")
 
@@ -140,7 +136,7 @@ def guard_columns(proof: Mapping[str, Any]) -> None:
     roles = {"decision": "decision_id", "attempt": "attempt_id", "retain_until": "retain_until"}
     mapped = [word for word, column in proof["policy"]["columns"].items() if column != roles.get(word, word)]
     if mapped:
-        raise OpenRefusedError(_NOT_FIT, f"the proof takes other columns for {', '.join(mapped)}; {_ADVICE}")
+        raise _unfit(f"the proof takes other columns for {', '.join(mapped)}; {_ADVICE}")
 
 
 def guard_terms(proof: Mapping[str, Any], contract: Contract) -> None:
@@ -148,16 +144,14 @@ def guard_terms(proof: Mapping[str, Any], contract: Contract) -> None:
     policy = proof["policy"]
     known = contract.relations[PARTS["effect"]].columns["operation"].only
     if others := [each for each in policy["operations"] if each not in known]:
-        raise OpenRefusedError(
-            _NOT_FIT,
+        raise _unfit(
             f"the proof admits the operations {', '.join(others)}; the contract knows "
             f"{', '.join(map(str, known))}: take them out of the policy; {_ADVICE}",
         )
     horizon, wanted = policy["horizon_seconds"], contract.parameters["horizon_seconds"].value
     if horizon is not None and (wanted is None or horizon < float(wanted)):
         told = "for ever" if wanted is None else f"for {wanted} seconds"
-        raise OpenRefusedError(
-            _NOT_FIT,
+        raise _unfit(
             f"the proof shows records that are kept for {horizon} seconds; the contract wants them kept {told}: "
             f"take horizon_seconds out of the policy; {_ADVICE}",
         )
@@ -207,21 +201,20 @@ def guard_server(proof: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     facts = (proof["server"] or {}).get("facts", {})
     if differing := [name for name in _SAME_SERVER if facts.get(name) != here[name]]:
         told = ", ".join(f"{name} {facts.get(name, 'unknown')}, here {here[name]}" for name in differing)
-        raise OpenRefusedError(_NOT_FIT, f"the proof is of another server or database ({told}); {_ADVICE}")
+        raise _unfit(f"the proof is of another server or database ({told}); {_ADVICE}")
 
 
 def guard_primary(here: Mapping[str, Any]) -> None:
     """Refuse a replica. It has its primary's identifier, and the primary may have consumed keys not here yet."""
     if here["replica"] is not False:
-        raise OpenRefusedError(_NOT_FIT, "this server is a replica; a registrar works on the primary")
+        raise _unfit("this server is a replica; a registrar works on the primary")
 
 
 def guard_history(proof: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     """Refuse a server that was promoted or restored to a time before the proof: consumed keys may be lost."""
     facts = (proof["server"] or {}).get("facts", {})
     if facts.get("timeline") != here["timeline"]:
-        raise OpenRefusedError(
-            _NOT_FIT,
+        raise _unfit(
             f"the proof is of timeline {facts.get('timeline')} of this server, which is on {here['timeline']} now: "
             f"a replica was promoted, or a backup restored; {_ADVICE}",
         )
@@ -230,8 +223,7 @@ def guard_history(proof: Mapping[str, Any], here: Mapping[str, Any]) -> None:
         if not (seen.isascii() and seen.isdigit()):
             raise _unproven(f"the proof does not say what {name} its server was at; {_ADVICE}")
         if int(seen) > int(here[name]):
-            raise OpenRefusedError(
-                _NOT_FIT,
+            raise _unfit(
                 f"the proof has seen this server at {name} {seen}, and it is at {here[name]}: it was put "
                 f"back to an earlier state, and keys may be forgotten; {_ADVICE}",
             )
@@ -250,8 +242,7 @@ def digest_now(proof: Mapping[str, Any], claim: Claim, connection: Connection) -
 def guard_digest(proof: Mapping[str, Any], live: str) -> None:
     """The proof must be of this surface as it is now."""
     if proof["digest"] != live:
-        raise OpenRefusedError(
-            _NOT_FIT,
+        raise _unfit(
             f"the surface is not the one that was proven, or was changed since: its digest is {live}, "
             f"the proof's is {proof['digest']}; {_ADVICE}",
         )
@@ -290,7 +281,11 @@ def guard_commit(value: str | None) -> None:
 
 def _unproven(detail: str) -> OpenRefusedError:
     # A setting without proof is not fit.
-    return OpenRefusedError(_NOT_FIT, f"config fitness: {detail}")
+    return _unfit(f"config fitness: {detail}")
+
+
+def _unfit(detail: str) -> OpenRefusedError:
+    return OpenRefusedError(Reason.REPLAY_SURFACE_NOT_FIT.value, detail)
 
 
 def read_structure(connection: Connection, *, writer: str) -> dict[str, list[dict[str, Any]]]:
