@@ -47,6 +47,11 @@ def since_1970(text: str) -> int:
     return (found - _EPOCH) // _MICROSECOND - behind // _MICROSECOND
 
 
+def microseconds(instant: datetime) -> int:
+    """Microseconds of an aware datetime since 1970-01-01T00:00:00Z, exactly."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
 def parse_any_year(text: str) -> datetime:
     """As `parse_instant`, of year 0000 too: that is read as the first instant of Python, before every clock."""
     if not text.startswith(_YEAR_ZERO):

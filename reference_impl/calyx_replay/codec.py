@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.reference_impl import base64url
 from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.ed25519 import KEY_BYTES, valid
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import canonical, loads
 
 MEMBERS = frozenset({"protocol_version", "header", "ciphertext", "signature"})
-_SENDER_KEY_BYTES = 32
 # Two levels of objects are allowed. One level more lets the error name the member and not the depth.
 _MAX_DEPTH = 3
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
@@ -39,17 +39,9 @@ class Envelope:
     timestamp: str
     signature: bytes
 
-
-def from_base64url(text: str) -> bytes:
-    """Bytes of base64url without padding and without spare bits. Raises EnvelopeError for another spelling."""
-    try:
-        data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except ValueError as error:
-        raise EnvelopeError(f"expected base64url, got {len(text)} characters that are none") from error
-    # Other characters are passed over, and the last one may have unused bits: one value would have several spellings.
-    if base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii") != text:
-        raise EnvelopeError("expected base64url without padding and spare bits, got another spelling of the same bytes")
-    return data
+    def is_signed(self) -> bool:
+        """Whether the signature is the sender's over everything but it. Never raises."""
+        return valid(self.sender_key, self.signed, self.signature)
 
 
 class Codec:
@@ -120,8 +112,8 @@ class Codec:
     def sender_key(self, header: Mapping[str, Any]) -> bytes:
         """The sender's public key, 32 bytes. Raises EnvelopeError."""
         key = self.binary("header.sender_key", header["sender_key"])
-        if len(key) != _SENDER_KEY_BYTES:
-            raise EnvelopeError(f"expected {_SENDER_KEY_BYTES} bytes as header.sender_key, got {len(key)}")
+        if len(key) != KEY_BYTES:
+            raise EnvelopeError(f"expected {KEY_BYTES} bytes as header.sender_key, got {len(key)}")
         return key
 
     def binary(self, name: str, text: Any) -> bytes:
@@ -129,8 +121,8 @@ class Codec:
         if not isinstance(text, str):
             raise EnvelopeError(f"expected text as {name}, got {type(text).__name__}")
         try:
-            return from_base64url(text)
-        except EnvelopeError as error:
+            return base64url.read(text)
+        except base64url.SpellingError as error:
             raise EnvelopeError(f"{name}: {error}") from error
 
     def encode(self, value: Mapping[str, Any]) -> bytes:

@@ -6,13 +6,14 @@ import sqlite3
 from datetime import datetime
 from typing import Any
 
+from holdfast.reference_impl import base64url
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from holdfast.reference_impl.calyx_replay import signatures
-from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError, from_base64url
+from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row, Store
 from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, check_args
-from holdfast.reference_impl.calyx_replay.timing import TimestampError, Window, later, written
+from holdfast.reference_impl.calyx_replay.timing import Window, later, written
+from holdfast.reference_impl.instants import InstantError
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.schema import Validator
@@ -41,8 +42,8 @@ class Mailbox:
         """The bytes in the arguments. Raises RefusedError."""
         check_args(self._schema, args)
         try:
-            return from_base64url(args["envelope"])
-        except EnvelopeError as error:
+            return base64url.read(args["envelope"])
+        except base64url.SpellingError as error:
             raise RefusedError(Reason.REQUEST_MALFORMED, f"envelope: {error}") from error
 
     def receive(self, raw: bytes, *, now: datetime) -> Answer:
@@ -82,12 +83,12 @@ class Mailbox:
         """The instant of the header. Raises RefusedError."""
         try:
             return self._window.read(envelope.timestamp)
-        except TimestampError as error:
+        except InstantError as error:
             raise RefusedError(Reason.TIMESTAMP_UNREADABLE, str(error)) from error
 
     def guard_signature(self, envelope: Envelope) -> None:
         """Raises RefusedError."""
-        if not signatures.valid(envelope):
+        if not envelope.is_signed():
             raise RefusedError(
                 Reason.SIGNATURE_INVALID, "expected the sender's Ed25519 signature in its canonical form"
             )

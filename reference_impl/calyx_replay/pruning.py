@@ -14,7 +14,8 @@ from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indetermin
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, check_args
-from holdfast.reference_impl.calyx_replay.timing import earlier, microseconds, written
+from holdfast.reference_impl.calyx_replay.timing import earlier, written
+from holdfast.reference_impl.instants import microseconds
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.schema import Validator

@@ -7,8 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from holdfast.reference_impl import base64url
 from holdfast.reference_impl.answers import Answer, Fault, Ok, Senseless
-from holdfast.reference_impl.calyx_replay.codec import Codec, EnvelopeError, from_base64url
+from holdfast.reference_impl.calyx_replay.codec import Codec, EnvelopeError
 from holdfast.reference_impl.calyx_replay.failpoints import Failpoints, Point
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
@@ -117,8 +118,8 @@ class Service:
     def replay_key(self, args: Any) -> Answer:
         """The key of an envelope. Its signer and its time are not checked."""
         try:
-            envelope = self._parts.codec.decode(from_base64url(args["envelope"]))
-        except EnvelopeError as error:
+            envelope = self._parts.codec.decode(base64url.read(args["envelope"]))
+        except (EnvelopeError, base64url.SpellingError) as error:
             return Senseless(f"replay_key: {error}")
         return Ok({"replay_key": self._parts.codec.replay_key(envelope)})
 

@@ -8,17 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from holdfast.reference_impl.calyx_replay.settings import Settings
-from holdfast.reference_impl.instants import since_1970
+from holdfast.reference_impl.instants import microseconds, parse_any_year, since_1970
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 # The first year of RFC 3339, which Python does not have.
 _YEAR_ZERO = "0000-"
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 # Hours are spelt out: newer Pythons read 24:00 as the next day.
-_TIMESTAMP = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z",
-)
 _SEEN_AT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]((?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?"
     r"(?:Z|([+-])([01][0-9]|2[0-3]):?([0-5][0-9]))?",
@@ -27,10 +22,6 @@ _SEEN_AT = re.compile(
 
 # An instant in the one spelling of `written`.
 Written: TypeAlias = str
-
-
-class TimestampError(ValueError):
-    """Text is no instant in UTC."""
 
 
 def later(instant: datetime, by: timedelta) -> datetime:
@@ -49,11 +40,6 @@ def earlier(instant: datetime, by: timedelta) -> datetime:
         return _FIRST
 
 
-def microseconds(instant: datetime) -> int:
-    """Microseconds since 1970-01-01T00:00:00Z, exactly."""
-    return (instant - _EPOCH) // _MICROSECOND
-
-
 def written(instant: datetime) -> Written:
     """An instant as this version writes it: UTC, six fractional digits, the letter Z; texts sort like instants."""
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
@@ -66,17 +52,11 @@ class Window:
         self.width = settings.window
 
     def read(self, text: str) -> datetime:
-        """The instant that a header's timestamp names. Raises TimestampError.
+        """The instant that a header's timestamp names. Raises InstantError.
 
         One of year 0000 is read as the first instant of Python, which no window admits.
         """
-        if _TIMESTAMP.fullmatch(text) is None:
-            raise TimestampError(f"expected an instant like 2026-01-01T00:00:00Z, got {text[:64]!r}")
-        try:
-            since_1970(text)
-            return _FIRST if text.startswith(_YEAR_ZERO) else datetime.fromisoformat(text)
-        except ValueError as error:
-            raise TimestampError(f"no such day or time: {text!r}") from error
+        return parse_any_year(text)
 
     def admits(self, timestamp: datetime, *, now: datetime) -> bool:
         """Whether it lies in the closed window around the receiver's clock, to the microsecond."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from holdfast.reference_impl import base64url
 from holdfast.reference_impl.answers import Accepted, Answer, Fault, Ok, Refused
 from holdfast.reference_impl.hx_sync.service import Parts, Service
-from holdfast.reference_impl.hx_sync.spelling import to_base64url
 from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
 from holdfast.reference_impl.sqlite import StoreError
 from holdfast.specs.errors import StrictJsonError
@@ -86,7 +86,7 @@ class Commands:
             return answered(self._call("publish_manifest"), tell)
         try:
             if options.blob is not None:
-                return answered(self._call("publish_blob", bytes=to_base64url(options.blob.read_bytes())), tell)
+                return answered(self._call("publish_blob", bytes=base64url.write(options.blob.read_bytes())), tell)
             raw = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
             batch = self._own(loads(raw))
         except OSError as error:

@@ -15,6 +15,7 @@ from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.records import Window
 from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.instants import microseconds
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.specs.strictjson import canonical
 
@@ -32,13 +33,13 @@ class Forgetting:
         """The operation. After the object is in the store, only its application can be missing."""
         node_id = node.index.node_id
         asked = _window(args)
-        window = _clamped(asked, instants.of(now))
+        window = _clamped(asked, microseconds(now))
         if window.start > window.end:
             raise RefusedError(Reason.TOMBSTONE_MALFORMED, "expected a window that starts before its end and now")
         key = self._layout.tombstone(args["tombstone_id"])
         own = {
             "tombstone_id": args["tombstone_id"],
-            "created_at": instants.write(instants.of(now)),
+            "created_at": instants.write(microseconds(now)),
             "node_id": node_id,
         }
         raw = envelope.seal(self._objects.settings, master, Kind.TOMBSTONE, own, _payload(window))

@@ -39,11 +39,6 @@ def read(text: object) -> int:
     return at
 
 
-def of(instant: datetime) -> int:
-    """Microseconds of an aware datetime."""
-    return (instant - _EPOCH) // timedelta(microseconds=1)
-
-
 def write(at: int) -> str:
     """An instant in UTC with six fractional digits and the letter Z; texts sort like instants."""
     is_year_zero = at < _YEAR_ONE

@@ -18,6 +18,7 @@ from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found, Objects, hash_of
 from holdfast.reference_impl.hx_sync.storage import Put, TooLargeError
 from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
+from holdfast.reference_impl.instants import microseconds
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import canonical
 
@@ -39,7 +40,7 @@ class Publishing:
     def segment(self, node: Node, segment_id: Hex, batch: Mapping[str, Any], master: Key, *, now: datetime) -> Answer:
         """Publish a batch of the node's own events."""
         node_id = node.index.node_id
-        own = {"node_id": node_id, "segment_id": segment_id, "created_at": instants.write(instants.of(now))}
+        own = {"node_id": node_id, "segment_id": segment_id, "created_at": instants.write(microseconds(now))}
         try:
             payload = canonical(batch)
             # The rules of an import, so that every published object can be imported.
@@ -81,7 +82,7 @@ class Publishing:
         if same:
             self._store.settle(key, found.raw)
             return Accepted(Effect.PRIOR, {"key": key})
-        own = {"node_id": node_id, "created_at": instants.write(instants.of(now))}
+        own = {"node_id": node_id, "created_at": instants.write(microseconds(now))}
         raw = envelope.seal(self._settings, master, Kind.MANIFEST, own, payload)
         self._store.replace(key, raw)
         return Accepted(Effect.NEW, {"key": key})

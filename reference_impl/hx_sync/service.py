@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from holdfast.reference_impl import base64url
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Senseless
 from holdfast.reference_impl.commanding import commanded, session_words
 from holdfast.reference_impl.hx_sync import keys, ledger, views
@@ -21,7 +22,6 @@ from holdfast.reference_impl.hx_sync.objects import Objects, hash_of
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.s3 import connected
 from holdfast.reference_impl.hx_sync.settings import load_settings
-from holdfast.reference_impl.hx_sync.spelling import SpellingError, from_base64url, to_base64url
 from holdfast.reference_impl.hx_sync.storage import Store, TooLargeError
 from holdfast.reference_impl.hx_sync.terms import CONTRACT, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
@@ -200,8 +200,8 @@ class Service:
 
     def _bytes(self, args: Any) -> bytes:
         try:
-            return from_base64url(args["bytes"])
-        except SpellingError as error:
+            return base64url.read(args["bytes"])
+        except base64url.SpellingError as error:
             raise RefusedError(Reason.REQUEST_MALFORMED, f"bytes: {error}") from error
 
     # Observations; each raises StoreError, RefusedError
@@ -216,7 +216,7 @@ class Service:
             data = self._parts.store.get(args["key"])
         except TooLargeError as error:
             return Fault(f"get: {error}")
-        return Ok({"found": data is not None, "bytes": None if data is None else to_base64url(data)})
+        return Ok({"found": data is not None, "bytes": None if data is None else base64url.write(data)})
 
     def state(self, args: Any) -> Answer:
         """See methods.yaml."""
@@ -254,7 +254,7 @@ class Service:
         with node.index.reading() as connection:
             is_cached = ledger.is_cached(connection, args["blob_hash"])
             plain = node.cache.read(args["blob_hash"]) if is_cached else None
-        return Ok({"found": plain is not None, "bytes": None if plain is None else to_base64url(plain)})
+        return Ok({"found": plain is not None, "bytes": None if plain is None else base64url.write(plain)})
 
     def status(self, args: Any) -> Answer:
         """See methods.yaml."""

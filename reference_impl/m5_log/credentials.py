@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import re
 import warnings
@@ -12,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.reference_impl import base64url
+from holdfast.reference_impl.ed25519 import KEY_BYTES, valid
 from holdfast.reference_impl.m5_log.cbor import Value, encode
-from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, valid
 from holdfast.reference_impl.m5_log.terms import Key, Reason
 from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
 
-_BASE64URL = re.compile(rb"[A-Za-z0-9_-]+")
 # RFC 8037 and RFC 9864: two names of one algorithm. No other is ever tried.
 _ALGORITHMS = ("EdDSA", "Ed25519")
 _CLAIMS = frozenset({"iss", "sub", "role", "scope", "nbf", "exp"})
@@ -110,24 +108,11 @@ class TrustFiles:
         return bytes.fromhex(text)
 
 
-def unpadded(text: bytes) -> bytes:
-    """Bytes of base64url without padding and spare bits. Raises ValueError for another spelling."""
-    if _BASE64URL.fullmatch(text) is None:
-        raise ValueError("expected base64url without padding")
-    try:
-        data = base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
-    except binascii.Error as error:
-        raise ValueError("expected base64url, got a length that it never has") from error
-    if base64.urlsafe_b64encode(data).rstrip(b"=") != text:
-        raise ValueError("expected base64url without spare bits")
-    return data
-
-
 def key_of(text: Any) -> bytes:
     """A public key in base64url. Raises ValueError."""
-    if not isinstance(text, str) or not text.isascii():
+    if not isinstance(text, str):
         raise ValueError("expected a key as base64url text")
-    key = unpadded(text.encode("ascii"))
+    key = base64url.read(text)
     if len(key) != KEY_BYTES:
         raise ValueError(f"expected a key of {KEY_BYTES} bytes, got {len(key)}")
     return key
@@ -141,10 +126,10 @@ def compact(raw: bytes) -> Compact:
     if len(raw) > _MOST_BYTES:
         raise _malformed(f"expected at most {_MOST_BYTES} bytes, got {len(raw)}")
     parts = raw.split(b".")
-    if len(parts) != 3:
-        raise _malformed(f"expected three parts, got {len(parts)}")
+    if len(parts) != 3 or not all(parts):
+        raise _malformed(f"expected three parts, each with text in it, got {len(parts)}")
     try:
-        header, claims, signature = (unpadded(part) for part in parts)
+        header, claims, signature = (base64url.read(part.decode("latin-1")) for part in parts)
     except ValueError as error:
         raise _malformed(str(error)) from error
     return Compact(raw, header, claims, b".".join(parts[:2]), signature)
@@ -211,7 +196,7 @@ def check_signature(compact: Compact, key: Key) -> None:
     public: dict[str, str | list[str]] = {
         "kty": "OKP",
         "crv": "Ed25519",
-        "x": base64.urlsafe_b64encode(key).rstrip(b"=").decode("ascii"),
+        "x": base64url.write(key),
     }
     try:
         with warnings.catch_warnings():

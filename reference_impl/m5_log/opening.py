@@ -7,12 +7,12 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from holdfast.reference_impl.ed25519 import KEY_BYTES
 from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.database import Access, DamagedError, Database, Recovery
 from holdfast.reference_impl.m5_log.location import Files, Location
 from holdfast.reference_impl.m5_log.operations import HLC_BYTES, ID_BYTES, unpacked
 from holdfast.reference_impl.m5_log.settings import Settings
-from holdfast.reference_impl.m5_log.signatures import KEY_BYTES
 from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError
 from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, encode_marks, newest, total_of
 

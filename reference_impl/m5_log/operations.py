@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.reference_impl.ed25519 import KEY_BYTES, SIGNATURE_BYTES, valid
 from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value, decode
 from holdfast.reference_impl.m5_log.settings import Settings
-from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, SIGNATURE_BYTES, valid
 from holdfast.reference_impl.m5_log.terms import Hlc, Key, Reason
 from holdfast.reference_impl.terms import RefusedError
 

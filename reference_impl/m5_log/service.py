@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from holdfast.reference_impl import base64url
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Senseless
 from holdfast.reference_impl.commanding import commanded, session_words
+from holdfast.reference_impl.ed25519 import KEY_BYTES
 from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.m5_log import checkpoints
-from holdfast.reference_impl.m5_log.credentials import TrustFiles, unpadded
+from holdfast.reference_impl.m5_log.credentials import TrustFiles
 from holdfast.reference_impl.m5_log.database import read_options_file
 from holdfast.reference_impl.m5_log.failpoints import Failpoints, Point
 from holdfast.reference_impl.m5_log.location import Location
@@ -21,7 +22,6 @@ from holdfast.reference_impl.m5_log.opening import Opening
 from holdfast.reference_impl.m5_log.operations import HLC_BYTES, ID_BYTES, OpCodec
 from holdfast.reference_impl.m5_log.replay import Replay, Source
 from holdfast.reference_impl.m5_log.settings import load_settings
-from holdfast.reference_impl.m5_log.signatures import KEY_BYTES
 from holdfast.reference_impl.m5_log.state import json_of
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import CONTRACT, Family, Key, Reason, StoreError, UncertainError
@@ -171,7 +171,7 @@ class Service:
             operation = self._replay.stored(opened.database, op_id)
             if operation is None and op_id in opened.dag:
                 raise StoreError(f"an operation has edges and no bytes: {op_id.hex()}")
-        return {"has": operation is not None, "op": None if operation is None else base64url(operation.raw)}
+        return {"has": operation is not None, "op": None if operation is None else base64url.write(operation.raw)}
 
     def iter_ops(self, _: Any) -> dict[str, Any]:
         """Every op_id, as many as there have to be."""
@@ -226,7 +226,11 @@ class Service:
             ]
             latest = checkpoints.latest(opened.database)
         listed = [
-            {"checkpoint_id": each.checkpoint_id, "topo_index": each.topo_index, "snapshot": base64url(each.snapshot)}
+            {
+                "checkpoint_id": each.checkpoint_id,
+                "topo_index": each.topo_index,
+                "snapshot": base64url.write(each.snapshot),
+            }
             for each in found
         ]
         return {"checkpoints": listed, "latest": latest}
@@ -286,19 +290,14 @@ class Service:
 
 
 def _row(key: Key, value: bytes) -> dict[str, str]:
-    return {"key": base64url(key), "value": base64url(value)}
-
-
-def base64url(data: bytes) -> str:
-    """Bytes as they travel."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+    return {"key": base64url.write(key), "value": base64url.write(value)}
 
 
 def bytes_of(text: str) -> bytes:
     """The bytes of an argument. Raises RefusedError."""
     try:
-        return unpadded(text.encode("ascii")) if text else b""
-    except ValueError as error:
+        return base64url.read(text)
+    except base64url.SpellingError as error:
         raise RefusedError(Reason.REQUEST_MALFORMED, str(error)) from error
 
 
