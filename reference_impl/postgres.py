@@ -126,6 +126,11 @@ class Link:
             self._connection = connect(self._dsn, patience=self._patience)
         return self._connection
 
+    def alive(self) -> PatientConnection:
+        """A connection that answers: the server may have restarted since its last use. Raises psycopg.Error."""
+        self.retried(lambda connection: connection.execute("SELECT 1"))
+        return self.connection()
+
     def retried(self, action: Callable[[PatientConnection], _T]) -> _T:
         """Do it, once more where the connection was lost: one that died since its last use says nothing of the server.
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg import errors, sql
+from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import Link, connect, describe, with_database
 from holdfast.reference_impl.postgres_names import pooled, session_database
-from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
+from holdfast.reference_impl.session import LAUNCH_ADVICE, OpenError, OpenRequest, StateWanted, SurfaceWanted
+from holdfast.servers.errors import ServerError
 from holdfast.servers.pace import scaled
+from holdfast.servers.postgres.confined import ConfinedServer
 
 # Standard name of the database that is there to connect to while others are made and dropped.
 MAINTENANCE = "postgres"
@@ -63,8 +66,11 @@ class SessionDatabases:
         self._made: dict[tuple[str, str], Path] = {}
         self._patience = Patience(_OPEN_S)
 
-    def provide(self, request: OpenRequest, *, dsn: str, template: str) -> str:
-        """The session's database, a new clone if `fresh` is wanted. Raises OpenError."""
+    def provide(self, request: OpenRequest, dsn: str) -> str:
+        """The session's database, a new clone of the one that the DSN names if `fresh` is wanted. Raises OpenError."""
+        template = str(conninfo_to_dict(dsn).get("dbname") or "")
+        if not template:
+            raise OpenError(f"config dsn: expected the DSN of a provisioned template database; {LAUNCH_ADVICE}")
         name = session_database(template, request.workdir)
         if request.state is StateWanted.EXISTING:
             _await_recovery(with_database(dsn, name))
@@ -83,8 +89,8 @@ class SessionDatabases:
             note_workdir(link.connection(), name, request.workdir)
         except errors.InvalidCatalogName as error:
             raise OpenError(
-                f"config dsn: expected a provisioned template called {source!r} on the server, found none; run "
-                "`python -m holdfast.reference_impl launch` and pass the config that it prints"
+                f"config dsn: expected a provisioned template called {source!r} on the server, found none; "
+                f"{LAUNCH_ADVICE}"
             ) from error
         except psycopg.Error as error:
             raise OpenError(f"config dsn: cannot clone the template on {describe(maintenance)}: {error}") from error
@@ -113,6 +119,35 @@ class SessionDatabases:
                     drop_database(self._links[maintenance].connection(), name)
         for link in self._links.values():
             link.drop()
+
+
+def dsn_of(config: Mapping[str, str], name: str) -> str:
+    """The DSN of that name. Raises OpenError."""
+    text = config.get(name)
+    if not text:
+        raise OpenError(f"config {name}: expected a DSN, got nothing; {LAUNCH_ADVICE}")
+    try:
+        conninfo_to_dict(text)
+    except psycopg.ProgrammingError:
+        # libpq's message would quote the DSN, password and all.
+        raise OpenError(f"config {name}: not a DSN that libpq can read; expected postgresql://… or key=value") from None
+    return text
+
+
+def confined(request: OpenRequest, folder: Path, begin: Callable[[str], object]) -> ConfinedServer:
+    """A server on files in the workdir, copies of the config's `cluster` if `fresh` is wanted. Raises OpenError.
+
+    `begin` is called with the DSN of a fresh database.
+    """
+    server = ConfinedServer(folder, Path(request.config["cluster"]))
+    try:
+        server.open_fresh() if request.state is StateWanted.FRESH else server.open_existing()
+        if request.state is StateWanted.FRESH:
+            begin(server.dsn())
+    except (ServerError, OSError, psycopg.Error) as error:
+        server.close()
+        raise OpenError(f"the database in the workdir cannot be opened: {error}") from error
+    return server
 
 
 def _await_recovery(dsn: str) -> None:

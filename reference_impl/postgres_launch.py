@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,13 +10,114 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psycopg
+from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.reference_impl.postgres import Connection, connect, with_database
-from holdfast.reference_impl.postgres_databases import EMPTY, MAINTENANCE, clone
-from holdfast.reference_impl.postgres_pool import TemplatePool
+from holdfast.reference_impl.postgres import Connection, Link, connect, with_database
+from holdfast.reference_impl.postgres_databases import (
+    EMPTY,
+    MAINTENANCE,
+    clone,
+    databases,
+    drop_database,
+    note_workdir,
+    rename,
+)
+from holdfast.reference_impl.postgres_names import pooled
 from holdfast.servers.postgres.embedded import EmbeddedServer
 from holdfast.servers.serving import Launched, Ready
+
+# Enough for the sessions that begin while used databases are made ready again.
+_SPARE = 3
+# Beyond this, a used database is dropped instead of kept: each takes 8 MB.
+_MOST = 12
+# Kinds of objects that a surface does not have. A used database that contains one is dropped.
+_LEFTOVERS = """
+SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_'
+"""
+
+
+class TemplatePool:
+    """Session databases of one template.
+
+    `unprovision` takes away what a session left in its database, and `provision` makes it anew behind a DSN.
+    """
+
+    def __init__(
+        self,
+        maintenance_dsn: str,
+        template: str,
+        *,
+        provision: Callable[[str], object],
+        unprovision: Callable[[psycopg.Connection[Any]], object],
+    ) -> None:
+        self._dsn = maintenance_dsn
+        self._link = Link(maintenance_dsn)
+        self.template = template
+        self._provision, self._unprovision = provision, unprovision
+
+    def sweep(self) -> None:
+        """One round: make used databases ready again, and keep some spare. Never raises."""
+        try:
+            connection = self._link.connection()
+            known = dict(databases(connection, self.template + "_"))
+            for name, workdir in known.items():
+                if workdir is not None and not Path(workdir).exists():
+                    self._recycle(connection, name, known)
+            spare = sum(1 for name, _ in databases(connection, pooled(self.template)))
+            if spare < _SPARE:
+                self._add(connection)
+        except psycopg.Error:
+            self._link.drop()
+
+    def _add(self, connection: psycopg.Connection[Any]) -> None:
+        clone(connection, self._new_name(), self.template)
+        # A crash from now on must not replay the copying of whole databases; operations wait for the recovery.
+        with contextlib.suppress(errors.InsufficientPrivilege):
+            connection.execute("CHECKPOINT")
+
+    def _new_name(self) -> str:
+        return pooled(self.template) + secrets.token_hex(6)
+
+    def _recycle(self, connection: psycopg.Connection[Any], name: str, known: Mapping[str, object]) -> None:
+        """The same statements that provisioned the template provision it again; what does not fit is dropped."""
+        if len(known) > _MOST or not self._is_clean_again(name):
+            drop_database(connection, name)
+            return
+        connection.execute(sql.SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO PUBLIC").format(sql.Identifier(name)))
+        note_workdir(connection, name, None)
+        rename(connection, name, self._new_name())
+
+    def _is_clean_again(self, name: str) -> bool:
+        dsn = with_database(self._dsn, name)
+        try:
+            with connect(dsn) as inside:
+                inside.execute(
+                    "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+                self._unprovision(inside)
+                left: Any = inside.execute(_LEFTOVERS).fetchone()
+            if left[0]:
+                return False
+            self._provision(dsn)
+        except Exception:  # after any error with a used database, dropping it is right
+            return False
+        return True
+
+    def close(self) -> None:
+        """Give back the connection. Never raises."""
+        self._link.drop()
+
+    def drop(self) -> None:
+        """Drop the template and every database cloned from it. Never raises."""
+        with contextlib.suppress(psycopg.Error):
+            connection = self._link.connection()
+            for name, _ in databases(connection, self.template):
+                drop_database(connection, name)
+        self._link.drop()
 
 
 def maintenance_dsn(server_dsn: str) -> str:

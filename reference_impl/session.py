@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, unique
@@ -50,6 +51,25 @@ class OpenRequest:
     workdir: Path
     now: datetime
     config: Mapping[str, str]
+
+
+# The folder of a provisioned template may stand in a config, besides the contract's parameters by name.
+TEMPLATE_KEY = "template"
+LAUNCH_ADVICE = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
+
+
+@contextlib.contextmanager
+def template_of(config: Mapping[str, str]) -> Iterator[Path]:
+    """The folder that a fresh session copies. Raises OpenError, for an OSError of the copying too."""
+    template = config.get(TEMPLATE_KEY)
+    if not template:
+        raise OpenError(
+            f"config {TEMPLATE_KEY}: expected the folder of a provisioned template, got nothing; {LAUNCH_ADVICE}"
+        )
+    try:
+        yield Path(template)
+    except OSError as error:
+        raise OpenError(f"the template cannot be copied into the workdir: {error}; {LAUNCH_ADVICE}") from error
 
 
 class Session(Protocol):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from holdfast.reference_impl.session import OpenError
+from holdfast.reference_impl.session import TEMPLATE_KEY, OpenError
 from holdfast.specs import kept_terms
 
-# The folder of a provisioned template may stand in a config, besides the contract's parameters by name.
-TEMPLATE_KEY = "template"
 # A run has one config for all its contracts. These keys place the state of some of them.
 _OF_OTHERS = (TEMPLATE_KEY, "store", "dsn")
 # Enough for every number of a contract, and what is made of one still fits a timedelta.

@@ -12,6 +12,7 @@ import select
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
@@ -123,6 +124,18 @@ class FolderTemplate(Launched):
     def stop(self) -> None:
         """See `Launched`."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def folder_template(parent: Path, fill: Callable[[Path], object], **config: str) -> FolderTemplate:
+    """A new folder below `parent`, which `fill` fills and `template` of the config names. Raises what `fill` does."""
+    folder = Path(tempfile.mkdtemp(prefix="hf-template-", dir=parent))
+    template = FolderTemplate(folder, {**config, "template": str(folder)})
+    try:
+        fill(folder)
+    except BaseException:
+        template.stop()
+        raise
+    return template
 
 
 def _request(line: bytes) -> LaunchRequest:

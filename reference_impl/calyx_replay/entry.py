@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.provision import copy
 from holdfast.reference_impl.calyx_replay.service import Parts, Service
 from holdfast.reference_impl.calyx_replay.settings import Settings, load_settings
-from holdfast.reference_impl.session import Implementation, OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from holdfast.reference_impl.values import TEMPLATE_KEY
+from holdfast.reference_impl.session import (
+    Implementation,
+    OpenError,
+    OpenRequest,
+    Session,
+    StateWanted,
+    SurfaceWanted,
+    template_of,
+)
 
 _UTC = "UTC"
-_LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,8 @@ class CalyxReplay(Implementation):
             path.unlink(missing_ok=True)
         if request.surface is SurfaceWanted.ABSENT:
             return
-        template = request.config.get(TEMPLATE_KEY)
-        if not template:
-            raise OpenError(f"config template: expected the folder of a provisioned template, got nothing; {_LAUNCH}")
-        try:
-            copy(Path(template), location)
-        except (OSError, shutil.Error) as error:
-            raise OpenError(f"the template cannot be copied into the workdir: {error}; {_LAUNCH}") from error
+        with template_of(request.config) as template:
+            copy(template, location)
 
 
 def live_in(timezone: str) -> Callable[[], None]:

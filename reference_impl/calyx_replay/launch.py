@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.provision import make
 from holdfast.reference_impl.calyx_replay.settings import load_settings
-from holdfast.reference_impl.values import TEMPLATE_KEY
-from holdfast.servers.serving import FolderTemplate, Launched, Stores
+from holdfast.servers.serving import Launched, Stores, folder_template
 
 
 def launch(
@@ -21,11 +19,4 @@ def launch(
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
     settings = load_settings(config)
-    folder = Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent))
-    template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})
-    try:
-        make(Location(template.folder, settings))
-    except BaseException:
-        template.stop()
-        raise
-    return template
+    return folder_template(parent, lambda folder: make(Location(folder, settings)))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 from holdfast.reference_impl.hx_sync.nodes import FOLDER
 from holdfast.reference_impl.hx_sync.service import Parts, Service
-from holdfast.reference_impl.session import Implementation, OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from holdfast.reference_impl.values import TEMPLATE_KEY
+from holdfast.reference_impl.session import (
+    Implementation,
+    OpenError,
+    OpenRequest,
+    Session,
+    StateWanted,
+    SurfaceWanted,
+    template_of,
+)
 
-_LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 # See `registry.warm`.
 LATER = ("cryptography.exceptions", "cryptography.hazmat.primitives.ciphers.aead")
 
@@ -24,8 +29,7 @@ class HxSync(Implementation):
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`. The first call finds a store that cannot be read."""
-        config = {name: value for name, value in request.config.items() if name != TEMPLATE_KEY}
-        parts = Parts(request.workdir, config)
+        parts = Parts(request.workdir, request.config)
         if request.state is StateWanted.FRESH:
             _start_afresh(request, (parts.layout.root, FOLDER))
         service = Service(parts, now=request.now, mutant=self.mutant)
@@ -43,14 +47,9 @@ def _start_afresh(request: OpenRequest, folders: tuple[str, ...]) -> None:
         raise OpenError(f"what an earlier session left cannot be removed: {error}") from error
     if request.surface is SurfaceWanted.ABSENT:
         return
-    template = request.config.get(TEMPLATE_KEY)
-    if not template:
-        raise OpenError(f"config template: expected the folder of a provisioned template, got nothing; {_LAUNCH}")
-    try:
+    with template_of(request.config) as template:
         for name in folders:
-            shutil.copytree(Path(template) / name, request.workdir / name, symlinks=True)
-    except (OSError, shutil.Error) as error:
-        raise OpenError(f"the template cannot be copied into the workdir: {error}; {_LAUNCH}") from error
+            shutil.copytree(template / name, request.workdir / name, symlinks=True)
 
 
 def implementation(*, mutant: str | None = None) -> HxSync:

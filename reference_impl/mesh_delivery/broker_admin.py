@@ -15,7 +15,7 @@ from holdfast.reference_impl.instants import format_instant
 from holdfast.reference_impl.mesh_delivery import broker_schema
 from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED, MESSAGE_TABLES, is_migrated
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.postgres import Connection, Dsn, Link, with_database
+from holdfast.reference_impl.postgres import Dsn, Link, with_database
 from holdfast.reference_impl.postgres_databases import MAINTENANCE
 
 _DEDUPE = """
@@ -69,21 +69,11 @@ class Administrator:
         self._link.drop()
         self._maintenance.drop()
 
-    def connection(self) -> Connection:
-        """A connection that lives."""
-        connection = self._link.connection()
-        try:
-            connection.execute("SELECT 1")
-        except psycopg.OperationalError:
-            self._link.drop()
-            connection = self._link.connection()
-        return connection
-
     # What is there
 
     def state(self) -> dict[str, Any]:
         """Every row, as one snapshot."""
-        connection = self.connection()
+        connection = self._link.alive()
         with connection.transaction(), connection.cursor(row_factory=dict_row) as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("SELECT to_regclass('mesh.client_message_dedupe') IS NOT NULL there")
@@ -101,7 +91,7 @@ class Administrator:
 
     def catalogue(self) -> dict[str, Any]:
         """Columns, keys and indexes of the three relations."""
-        with self.connection().cursor(row_factory=dict_row) as cursor:
+        with self._link.alive().cursor(row_factory=dict_row) as cursor:
             rows = cursor.execute(_CATALOGUE).fetchall()
         return {row.pop("name"): row for row in rows}
 
@@ -115,13 +105,13 @@ class Administrator:
             "JOIN mesh.fan_out f ON f.broker_message_id::text = m.id "
             "WHERE f.mesh_id = %s AND f.receiver = %s ORDER BY m.id"
         )
-        with self.connection().cursor(row_factory=dict_row) as cursor:
+        with self._link.alive().cursor(row_factory=dict_row) as cursor:
             rows = cursor.execute(statement, (mesh_id, receiver)).fetchall()
         return [{name: _written(value) for name, value in row.items()} for row in rows]
 
     def is_enforced(self) -> bool:
         """Whether ids are deduplicated."""
-        connection = self.connection()
+        connection = self._link.alive()
         found = connection.execute("SELECT value FROM mesh.setting WHERE name = %s", (ENFORCED,)).fetchone()
         return found == ("on",) and is_migrated(connection)
 
@@ -129,7 +119,7 @@ class Administrator:
 
     def make_mesh(self, mesh_id: str, *, members: Sequence[str], topics: Sequence[str], queues: Sequence[str]) -> None:
         """A mesh and all that belongs to it."""
-        connection = self.connection()
+        connection = self._link.alive()
         with connection.transaction():
             connection.execute("INSERT INTO mesh.mesh VALUES (%s)", (mesh_id,))
             for table, names in (("member", members), ("topic", topics), ("queue", queues)):
@@ -138,15 +128,15 @@ class Administrator:
 
     def delete_mesh(self, mesh_id: str) -> None:
         """The mesh; its rows go with it."""
-        self.connection().execute("DELETE FROM mesh.mesh WHERE id = %s", (mesh_id,))
+        self._link.alive().execute("DELETE FROM mesh.mesh WHERE id = %s", (mesh_id,))
 
     def migrate(self) -> None:
         """Steps 1 to 3 of section 17."""
-        broker_schema.migrate(self.connection())
+        broker_schema.migrate(self._link.alive())
 
     def set_flag(self, *, enabled: bool) -> None:
         """Switch enforcement for every process. It stays off where the schema cannot hold a record."""
-        connection = self.connection()
+        connection = self._link.alive()
         enabled = enabled and is_migrated(connection)
         connection.execute(
             "INSERT INTO mesh.setting VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -157,7 +147,7 @@ class Administrator:
 
     def raw_insert(self, relation: str, row: Mapping[str, str | None]) -> bool:
         """Whether a row got in."""
-        connection = self.connection()
+        connection = self._link.alive()
         known: list[Any] = connection.execute(
             "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
             (f"mesh.{relation}",),
@@ -186,12 +176,12 @@ class Administrator:
     def remove_message(self, message_id: str) -> None:
         """A message row goes, and its record stays as it is."""
         for table in MESSAGE_TABLES:
-            self.connection().execute(f"DELETE FROM mesh.{table} WHERE id = %s", (message_id,))
+            self._link.alive().execute(f"DELETE FROM mesh.{table} WHERE id = %s", (message_id,))
 
     def refuse_rows(self, relation: str, *, refuse: bool) -> None:
         """A real constraint that no new row meets; those that are there are not looked at."""
         change = "ADD CONSTRAINT refused CHECK (false) NOT VALID" if refuse else "DROP CONSTRAINT refused"
-        self.connection().execute(f"ALTER TABLE mesh.{relation} {change}")
+        self._link.alive().execute(f"ALTER TABLE mesh.{relation} {change}")
 
     def set_reachable(self, database: str, *, reachable: bool) -> None:
         """Let nobody connect to the database, and end who is connected; or let them again."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +27,7 @@ from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite
 from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, StoreKind, load_settings
 from holdfast.reference_impl.rs4a_replay.terms import PARTS
 from holdfast.servers.postgres.confined import make_template as make_cluster
-from holdfast.servers.serving import FolderTemplate, Launched, Stores
+from holdfast.servers.serving import FolderTemplate, Launched, folder_template
 
 # The restricted role in a cluster that one session has for itself.
 _CLUSTER_WRITER = "holdfast_writer"
@@ -75,16 +73,6 @@ def make_template(server_dsn: str, *, password: str | None) -> Template:
     return Template(config, pool, drop, surface)
 
 
-def _sqlite_template(parent: Path) -> FolderTemplate:
-    folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
-    try:
-        provision_sqlite(folder, load_settings({}).relations)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return FolderTemplate(folder, {"store": StoreKind.SQLITE.value, "template": str(folder)})
-
-
 def _cluster_template(parent: Path) -> FolderTemplate:
     relations = load_settings({}).relations
 
@@ -108,7 +96,8 @@ def launch(config: Mapping[str, str], *, parent: Path, stores: Stores = Stores.A
         kinds = ", ".join(kind.value for kind in StoreKind)
         raise ValueError(f"config store: expected one of {kinds}, got {store!r}")
     if StoreKind(store) is StoreKind.SQLITE:
-        return _sqlite_template(parent)
+        relations = load_settings({}).relations
+        return folder_template(parent, lambda folder: provision_sqlite(folder, relations), store=StoreKind.SQLITE.value)
     if stores is Stores.CONFINED and dsn is None:
         return _cluster_template(parent)
     # Who can reach a server of the user is not known, so the writer gets a password there.

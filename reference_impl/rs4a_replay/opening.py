@@ -16,7 +16,6 @@ from holdfast.servers.pace import scaled
 if TYPE_CHECKING:
     from holdfast.servers.postgres.confined import ConfinedServer
 
-LAUNCH_ADVICE = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 # The part of an operation's patience that only the audit may use.
 AUDIT_RESERVE_S = scaled(0.25)
 

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import sql
 
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.postgres import Connection, Link, with_settings
+from holdfast.reference_impl.postgres import Link, with_settings
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.reference_impl.rs4a_replay.operator import Breakage, RawInsert, there
 from holdfast.reference_impl.rs4a_replay.store import Row, StoreError
@@ -41,11 +41,6 @@ class PostgresOperator:
         self._writer_link = Link(writer_dsn, patience=patience)
         self._writer = sql.Identifier(writer).as_string()
 
-    def _connection(self) -> Connection:
-        # The server may have restarted since the last use of this connection.
-        self._admin.retried(lambda connection: connection.execute("SELECT 1"))
-        return self._admin.connection()
-
     def rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
         """See `operator.Operator`. One statement, hence one snapshot."""
         try:
@@ -54,7 +49,7 @@ class PostgresOperator:
             raise StoreError(f"expected to read the database, got: {error}") from error
 
     def _rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
-        connection = self._connection()
+        connection = self._admin.alive()
         names: list[Any] = connection.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)", (SCHEMA,)
         ).fetchall()
@@ -65,7 +60,7 @@ class PostgresOperator:
 
     def catalogue(self) -> Sequence[str]:
         """See `operator.Operator`."""
-        found: list[Any] = self._connection().execute(_CATALOGUE).fetchall()
+        found: list[Any] = self._admin.alive().execute(_CATALOGUE).fetchall()
         return [name for (name,) in found]
 
     def raw_insert(self, relation: Relation, row: Row) -> RawInsert:
@@ -83,7 +78,7 @@ class PostgresOperator:
 
     def break_surface(self, how: Breakage) -> None:
         """See `operator.Operator`. Real each time: privileges, a renamed relation, a lock that is never given back."""
-        connection = self._connection()
+        connection = self._admin.alive()
         if how is Breakage.UNREACHABLE:
             name = sql.Identifier(connection.info.dbname)
             connection.execute(sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(name))
@@ -101,11 +96,11 @@ class PostgresOperator:
 
     def break_audit(self) -> None:
         """See `operator.Operator`."""
-        self._connection().execute(f"REVOKE INSERT ON {SCHEMA}.audit FROM {self._writer}")
+        self._admin.alive().execute(f"REVOKE INSERT ON {SCHEMA}.audit FROM {self._writer}")
 
     def mend_audit(self) -> None:
         """See `operator.Operator`."""
-        self._connection().execute(f"GRANT INSERT ON {SCHEMA}.audit TO {self._writer}")
+        self._admin.alive().execute(f"GRANT INSERT ON {SCHEMA}.audit TO {self._writer}")
 
     def close(self) -> None:
         """See `operator.Operator`."""

@@ -13,7 +13,7 @@ from psycopg import errors
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import Connection, Link, connect, with_settings
 from holdfast.reference_impl.postgres_pipeline import Reply, Step, rehearse, run
-from holdfast.reference_impl.rs4a_replay import postgres_statements as statements
+from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.store import (
     AuditError,
@@ -29,6 +29,72 @@ from holdfast.reference_impl.rs4a_replay.store import (
 )
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceReport, judged
 from holdfast.servers.pace import scaled
+from holdfast.specs import Relation
+
+# What stands in the configured schema, and which *sound* unique indexes each relation has: valid, immediate,
+# unconditional, over plain columns. A foreign, unlogged or partitioned relation is not durable in the needed sense.
+# The last column is the number of the relation, for LOOK.
+CATALOGUE = f"""
+SELECT c.relname, c.relkind = 'r' AND c.relpersistence = 'p',
+  (SELECT array_agg(a.attname::text) FROM pg_catalog.pg_attribute a
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+  (SELECT jsonb_agg((SELECT jsonb_agg(a.attname) FROM pg_catalog.pg_attribute a
+                      WHERE a.attrelid = c.oid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])))
+     FROM pg_catalog.pg_index i
+    WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
+      AND i.indpred IS NULL AND i.indexprs IS NULL),
+  c.oid
+FROM pg_catalog.pg_class c
+WHERE c.relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}')
+  AND c.relkind IN ('r', 'p', 'f', 'v', 'm')
+"""
+
+# One statement, hence one snapshot: what is stored about one key and one nonce, and before it the marks of the
+# catalogue: which transaction wrote each of the relations that CATALOGUE found, and each of their indexes, and thus
+# whether any was dropped or altered since. Reading the marks takes a tenth of the time of reading the catalogue.
+LOOK = f"""
+SELECT
+  ARRAY (SELECT k.xmin FROM pg_catalog.pg_class k WHERE k.oid = ANY (q.oids))::text
+  || ARRAY (SELECT x.xmin FROM pg_catalog.pg_index x WHERE x.indrelid = ANY (q.oids))::text,
+  to_jsonb(r), to_jsonb(v), to_jsonb(c), to_jsonb(i), to_jsonb(n)
+FROM (SELECT %s::oid[] AS oids, %s::text AS logical_request_key, %s::text AS nonce) q
+LEFT JOIN {SCHEMA}.registration r ON r.logical_request_key = q.logical_request_key
+LEFT JOIN {SCHEMA}.verification v ON v.decision_id = r.decision_id
+LEFT JOIN {SCHEMA}.compensation c ON c.decision_id = r.decision_id
+LEFT JOIN {SCHEMA}.nonce_issue i ON i.authorization_nonce = q.nonce
+LEFT JOIN {SCHEMA}.nonce_consume n ON n.authorization_nonce = q.nonce
+LIMIT 1
+"""
+
+UNTOMBSTONED = f"""
+SELECT to_jsonb(r) FROM {SCHEMA}.registration r
+WHERE NOT EXISTS (SELECT 1 FROM {SCHEMA}.tombstone t WHERE t.logical_request_key = r.logical_request_key)
+"""
+
+
+_RETURNING = "RETURNING pg_catalog.pg_current_xact_id()::text"
+
+
+def _into(relation: Relation) -> str:
+    names, places = ", ".join(relation.columns), ", ".join(["%s"] * len(relation.columns))
+    return f"INSERT INTO {SCHEMA}.{relation.name} ({names}) VALUES ({places})"
+
+
+def insert_sql(relation: Relation) -> str:
+    """INSERT of a whole row, values in column order, returning the transaction's number."""
+    return f"{_into(relation)} {_RETURNING}"
+
+
+def append_sql(relation: Relation) -> str:
+    """The same of a row that no stored one conflicts with; of any other it returns nothing."""
+    return f"{_into(relation)} ON CONFLICT DO NOTHING {_RETURNING}"
+
+
+def read_back_sql(relation: Relation) -> str:
+    """One row of a relation by its primary key, which has one column."""
+    (key,) = relation.primary_key
+    return f"SELECT to_jsonb(r) FROM {SCHEMA}.{relation.name} r WHERE r.{key} = %s"
+
 
 _T = TypeVar("_T")
 
@@ -71,7 +137,7 @@ class _OnPostgres:
         return [insert.row[column] for column in self._settings.relations[insert.relation].columns]
 
     def _appending(self, insert: Insert) -> Step:
-        return Step(statements.append(self._settings.relations[insert.relation]), self._values(insert))
+        return Step(append_sql(self._settings.relations[insert.relation]), self._values(insert))
 
     def close(self) -> None:
         """See `store.Store` and `store.AuditSink`."""
@@ -105,14 +171,14 @@ class PostgresStore(_OnPostgres):
         return self._read(read)
 
     def _marks_and_rows(self, judged: _Judged, logical_request_key: str | None, nonce: str | None) -> Sequence[Any]:
-        look = Step(statements.LOOK, (judged.oids, logical_request_key, nonce))
+        look = Step(LOOK, (judged.oids, logical_request_key, nonce))
         (reply,) = run(self._link.connection(), look)
         assert reply.row is not None, "there is a line for every key, also for one that is not stored"
         return reply.row
 
     def _judge_catalogue(self, connection: Connection) -> _Judged:
         """Read the whole catalogue of the surface and judge it. Its marks are not known yet."""
-        found: list[Any] = connection.execute(statements.CATALOGUE).fetchall()
+        found: list[Any] = connection.execute(CATALOGUE).fetchall()
         seen = {
             name: SeenRelation(frozenset(columns), frozenset(map(tuple, unique or ())), durable=bool(durable))
             for name, durable, columns, unique, _ in found
@@ -128,7 +194,7 @@ class PostgresStore(_OnPostgres):
 
     def untombstoned(self) -> Sequence[Row]:
         """See `store.Store`."""
-        return [row for (row,) in self._read(lambda c: c.execute(statements.UNTOMBSTONED).fetchall())]  # type: ignore[misc]
+        return [row for (row,) in self._read(lambda c: c.execute(UNTOMBSTONED).fetchall())]  # type: ignore[misc]
 
     # Writing
 
@@ -173,12 +239,12 @@ class PostgresStore(_OnPostgres):
         `xids` takes the number of the transaction. Raises psycopg.Error.
         """
         relations = self._settings.relations
-        ready = [Step(statements.insert(relations[each.relation]), self._values(each)) for each in inserts]
+        ready = [Step(insert_sql(relations[each.relation]), self._values(each)) for each in inserts]
         xids.update(int(reply.row[0]) for reply in run(connection, *begin, *ready) if reply.row is not None)
 
     def _read_back(self, insert: Insert) -> Step:
         relation = self._settings.relations[insert.relation]
-        return Step(statements.read_back(relation), [insert.row[key] for key in relation.primary_key])
+        return Step(read_back_sql(relation), [insert.row[key] for key in relation.primary_key])
 
     def send_commit(self, connection: Connection, read_back: Step) -> Sequence[Reply]:
         """Commit, and read the last row back in the same message: after the COMMIT, hence as durable."""
@@ -219,7 +285,7 @@ class PostgresStore(_OnPostgres):
 
     def settles(self, probe: Insert) -> bool:
         """See `store.Store`. Inserting waits for the holder of the key. The row is always rolled back."""
-        step = Step(statements.insert(self._settings.relations[probe.relation]), self._values(probe))
+        step = Step(insert_sql(self._settings.relations[probe.relation]), self._values(probe))
         try:
             rehearse(self._link.connection(), step)
         except errors.UniqueViolation:
