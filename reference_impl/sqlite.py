@@ -12,9 +12,12 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
+
+from holdfast.reference_impl.patience import Patience
 
 FILE_MODE = 0o600
 # The write-ahead log and its index hold the same data as the database.
@@ -92,7 +95,117 @@ class DatabaseFiles:
 
 
 class ProvenDatabase:
-    """The checks of a connection before its first use, and the end of its transactions."""
+    """Connections that are proven before they are trusted, one for each purpose, and one transaction each.
+
+    A connection is opened when first needed, and again when the files are not the same any more. Every failure of
+    SQLite is a StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not in WAL mode. No
+    method makes a database. An heir with one purpose does not name it.
+    """
+
+    def __init__(self, location: DatabaseFiles, patience: Patience, called: str) -> None:
+        """Errors say that the database is `called` so."""
+        self.location, self.patience, self.called = location, patience, called
+        self._held: dict[Enum | None, Held] = {}
+
+    def connection(self, purpose: Enum | None = None) -> sqlite3.Connection:
+        """A proven connection. Raises sqlite3.Error, OSError, StoreError."""
+        identity, held = self.location.identity(), self._held.get(purpose)
+        if held is not None and held.identity == identity:
+            return held.connection
+        self.drop(purpose)
+        connection = self.connect()
+        try:
+            self.prepare(connection, purpose)
+            self.verify(connection)
+            self.location.tighten()
+            self._held[purpose] = Held(
+                connection=connection,
+                identity=self.location.identity(),
+                schema_version=self.schema_version(connection),
+            )
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def connect(self) -> sqlite3.Connection:
+        """A connection to the existing file. Raises sqlite3.Error."""
+        return connect(self.location.database, seconds=self.waits())
+
+    def waits(self) -> float:
+        """How many seconds a statement may wait for a lock."""
+        return self.patience.left()
+
+    def prepare(self, connection: sqlite3.Connection, purpose: Enum | None) -> None:  # noqa: ARG002 - all are alike
+        """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+
+    def drop(self, purpose: Enum | None) -> None:
+        """Close a connection; an open transaction rolls back. Never raises."""
+        held = self._held.pop(purpose, None)
+        if held is not None:
+            with contextlib.suppress(sqlite3.Error):
+                held.connection.close()
+
+    def close(self) -> None:
+        """Close every connection. Never raises."""
+        for purpose in tuple(self._held):
+            self.drop(purpose)
+
+    # Transactions
+
+    @contextlib.contextmanager
+    def asked(self, purpose: Enum | None = None) -> Iterator[sqlite3.Connection]:
+        """A connection without a transaction, given up after an error. Raises StoreError."""
+        try:
+            connection = self.connection(purpose)
+            connection.execute(f"PRAGMA busy_timeout = {int(self.waits() * 1000)}")
+            yield connection
+        except (sqlite3.Error, OSError, StoreError) as error:
+            self.drop(purpose)
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(f"{self.called}: {type(error).__name__}: {error}") from error
+
+    @contextlib.contextmanager
+    def writing(self, purpose: Enum | None = None) -> Iterator[sqlite3.Connection]:
+        """One transaction: it commits at the end of the block and rolls back if the block raises.
+
+        Raises StoreError where it did not happen, UncertainError where that is unknown.
+        """
+        with self.asked(purpose) as connection:
+            self.begin(connection)
+            try:
+                self.verify_unchanged(self._held[purpose])
+                yield connection
+            except BaseException:
+                self.roll_back(connection)
+                raise
+            self.commit(connection)
+            self.settle(purpose)
+
+    def settle(self, purpose: Enum | None = None) -> None:
+        """Note the files after our own change, so that it does not cause a new connection."""
+        with contextlib.suppress(StoreError):
+            self._held[purpose].identity = self.location.identity()
+
+    @contextlib.contextmanager
+    def reading(self, purpose: Enum | None = None) -> Iterator[sqlite3.Connection]:
+        """One read transaction, hence one snapshot. Raises StoreError."""
+        with self.asked(purpose) as connection:
+            connection.execute("BEGIN")
+            try:
+                self.verify_unchanged(self._held[purpose])
+                yield connection
+            finally:
+                self.roll_back(connection)
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """Take the one write lock before the first read, so that the data does not change between read and write."""
+        connection.execute("BEGIN IMMEDIATE")
+
+    # Checks
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables and indexes. Raises sqlite3.Error."""

@@ -1,8 +1,4 @@
-"""The database: connections that are proven before they are trusted, one transaction each, and the statements.
-
-Every failure of SQLite is a StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not in WAL
-mode. None of these ever means "not received before". No function here makes a database.
-"""
+"""The database of a mailbox, and the statements on it. No failure of it ever means "not received before"."""
 
 from __future__ import annotations
 
@@ -10,17 +6,17 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from enum import Enum
 from typing import Any, TypeAlias
 
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.schema import statements
 from holdfast.reference_impl.calyx_replay.settings import Settings
-from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose
+from holdfast.reference_impl.calyx_replay.terms import Hex
 from holdfast.reference_impl.calyx_replay.timing import Written, seen_at
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_tables
+from holdfast.reference_impl.sqlite import ProvenDatabase, verify_tables
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
@@ -52,123 +48,26 @@ class MailboxState:
 
 
 class Store(ProvenDatabase):
-    """One connection for each purpose, opened when first needed, and again when the files are not the same any more."""
+    """The database, with a connection for each `Purpose`."""
+
+    location: Location
 
     def __init__(self, location: Location, settings: Settings, patience: Patience) -> None:
-        self.location = location
+        super().__init__(location, patience, "the mailbox")
         self.settings = settings
-        self.patience = patience
-        self._held: dict[Purpose, Held] = {}
 
-    # Connections
+    def waits(self) -> float:
+        """See `ProvenDatabase`: never beyond the operation's deadline, nor longer than is set."""
+        return min(self.settings.busy_timeout.total_seconds(), super().waits())
 
-    def connection(self, purpose: Purpose) -> sqlite3.Connection:
-        """A proven connection. Raises sqlite3.Error, OSError, StoreError."""
-        identity, held = self.location.identity(), self._held.get(purpose)
-        if held is not None and held.identity == identity:
-            return held.connection
-        self.drop(purpose)
-        connection = self.connect(purpose)
-        with contextlib.ExitStack() as failing:
-            failing.callback(connection.close)
-            self.prepare(connection, purpose)
-            self.verify(connection)
-            self.location.tighten()
-            self._held[purpose] = Held(
-                connection=connection,
-                identity=self.location.identity(),
-                schema_version=self.schema_version(connection),
-            )
-            failing.pop_all()
-        return connection
-
-    def connect(self, purpose: Purpose) -> sqlite3.Connection:  # noqa: ARG002 - all purposes open the same file
-        """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
-        return sqlite3.connect(
-            f"{self.location.database.as_uri()}?mode=rw",
-            uri=True,
-            isolation_level=None,
-            timeout=self.waits().total_seconds(),
-            # A session may be opened in one thread and used in another; only one at a time uses it.
-            check_same_thread=False,
-        )
-
-    def prepare(self, connection: sqlite3.Connection, purpose: Purpose) -> None:  # noqa: ARG002 - see connect
-        """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = FULL")
+    def prepare(self, connection: sqlite3.Connection, purpose: Enum | None) -> None:
+        """See `ProvenDatabase`."""
+        super().prepare(connection, purpose)
         connection.create_function("instant", 1, seen_at)
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables and indexes."""
         verify_tables(connection, statements())
-
-    def waits(self) -> timedelta:
-        """How long a statement may wait for a lock: never beyond the operation's deadline."""
-        return min(self.settings.busy_timeout, timedelta(seconds=self.patience.left()))
-
-    def drop(self, purpose: Purpose) -> None:
-        """Close a connection; an open transaction rolls back. Never raises."""
-        held = self._held.pop(purpose, None)
-        if held is not None:
-            with contextlib.suppress(sqlite3.Error):
-                held.connection.close()
-
-    def close(self) -> None:
-        """Close every connection. Never raises."""
-        for purpose in tuple(self._held):
-            self.drop(purpose)
-
-    # Transactions
-
-    @contextlib.contextmanager
-    def _asked(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
-        try:
-            connection = self.connection(purpose)
-            connection.execute(f"PRAGMA busy_timeout = {int(self.waits().total_seconds() * 1000)}")
-            yield connection
-        except (sqlite3.Error, OSError, StoreError) as error:
-            self.drop(purpose)
-            if isinstance(error, StoreError):
-                raise
-            raise StoreError(f"{type(error).__name__}: {error}") from error
-
-    @contextlib.contextmanager
-    def writing(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
-        """One transaction: it commits at the end of the block and rolls back if the block raises.
-
-        Raises StoreError where it did not happen, UncertainError where that is unknown.
-        """
-        with self._asked(purpose) as connection:
-            self.begin(connection)
-            try:
-                self.verify_unchanged(self._held[purpose])
-                yield connection
-            except BaseException:
-                self.roll_back(connection)
-                raise
-            self.commit(connection)
-            self._settle(purpose)
-
-    def _settle(self, purpose: Purpose) -> None:
-        """Note the files after our own commit, so that its changes do not cause a new connection."""
-        with contextlib.suppress(StoreError):
-            self._held[purpose].identity = self.location.identity()
-
-    @contextlib.contextmanager
-    def reading(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
-        """One read transaction, hence one snapshot. Raises StoreError."""
-        with self._asked(purpose) as connection:
-            connection.execute("BEGIN")
-            try:
-                self.verify_unchanged(self._held[purpose])
-                yield connection
-            finally:
-                self.roll_back(connection)
-
-    def begin(self, connection: sqlite3.Connection) -> None:
-        """Take the one write lock before the first read, so that the data does not change between read and write."""
-        connection.execute("BEGIN IMMEDIATE")
 
     # The inbox of the owner, in the transaction that records the key. What follows raises sqlite3.Error.
 

@@ -110,7 +110,7 @@ def init(folder: Path, wanted: argparse.Namespace, *, node: str) -> Answer:
 def _node_id(parts: Parts, name: str) -> str:
     if name in parts.nodes.names():
         index = parts.nodes.node(name).index
-        if os.path.lexists(index.database):
+        if os.path.lexists(index.location.database):
             with index.reading():
                 return index.node_id
     return str(uuid4())
