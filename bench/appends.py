@@ -38,8 +38,7 @@ from holdfast.reference_impl.m5_log.database import Change
 from holdfast.reference_impl.m5_log.opening import MARKS, WATERMARK, number
 from holdfast.reference_impl.m5_log.operations import OpCodec, Operation
 from holdfast.reference_impl.m5_log.service import Parts
-from holdfast.reference_impl.m5_log.settings import load_settings
-from holdfast.reference_impl.m5_log.terms import Family
+from holdfast.reference_impl.m5_log.terms import Family, load_settings
 from holdfast.reference_impl.m5_log.witness import Mark, encode_marks
 from holdfast.vectors.m5_log import derive
 from holdfast.vectors.spelling import decoded

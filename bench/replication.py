@@ -30,7 +30,7 @@ from nacl import bindings
 from bench.turns import Taken, arguments, grown, in_turns, seconds, show
 from holdfast.reference_impl.answers import Accepted, Effect
 from holdfast.reference_impl.hx_sync import envelope
-from holdfast.reference_impl.hx_sync.launch import provision
+from holdfast.reference_impl.hx_sync.launch import launch
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.service import Parts
 from holdfast.reference_impl.hx_sync.settings import load_settings
@@ -49,8 +49,7 @@ MASTER = bytes.fromhex(SETTINGS.vault_key)
 def device() -> Iterator[tuple[Parts, Node]]:
     """The node a over an empty store."""
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch:
-        parts = Parts(Path(scratch), {})
-        provision(parts)
+        parts = Parts(Path(launch({}, parent=Path(scratch)).ready.config["template"]), {})
         parts.patience.begin()
         node = parts.nodes.node("a")
         with node.index.reading():

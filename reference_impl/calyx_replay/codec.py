@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.reference_impl import base64url
-from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.calyx_replay.terms import Settings
 from holdfast.reference_impl.ed25519 import KEY_BYTES, valid
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import canonical, loads

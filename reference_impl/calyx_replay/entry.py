@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.provision import copy
 from holdfast.reference_impl.calyx_replay.service import Parts, Service
-from holdfast.reference_impl.calyx_replay.settings import Settings, load_settings
+from holdfast.reference_impl.calyx_replay.terms import Settings, load_settings
 from holdfast.reference_impl.session import (
     Implementation,
     OpenError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.calyx_replay.terms import Settings
 from holdfast.reference_impl.sqlite import FILE_MODE, DatabaseFiles
 
 FOLDER_MODE = 0o700

@@ -12,9 +12,8 @@ from pathlib import Path
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
-from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.store import Store
-from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason
+from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, Settings
 from holdfast.reference_impl.calyx_replay.timing import later, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.reference_impl.terms import RefusedError

@@ -11,9 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
-from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, check_args
+from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, Settings, check_args
 from holdfast.reference_impl.calyx_replay.timing import earlier, written
 from holdfast.reference_impl.instants import microseconds
 from holdfast.reference_impl.sqlite import StoreError, UncertainError

@@ -15,9 +15,8 @@ from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
-from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.calyx_replay.store import Store
-from holdfast.reference_impl.calyx_replay.terms import CONTRACT, Purpose, Word, check_args
+from holdfast.reference_impl.calyx_replay.terms import CONTRACT, Purpose, Word, check_args, load_settings
 from holdfast.reference_impl.calyx_replay.timing import Window
 from holdfast.reference_impl.commanding import commanded, session_words
 from holdfast.reference_impl.failpoints import Fault as Failure

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.schema import statements
-from holdfast.reference_impl.calyx_replay.settings import Settings
-from holdfast.reference_impl.calyx_replay.terms import Hex
+from holdfast.reference_impl.calyx_replay.terms import Hex, Settings
 from holdfast.reference_impl.calyx_replay.timing import Written, seen_at
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import ProvenDatabase, verify_tables

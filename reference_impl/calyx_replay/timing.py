@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.calyx_replay.terms import Settings
 from holdfast.reference_impl.instants import microseconds, parse_any_year, since_1970
 
 # The first year of RFC 3339, which Python does not have.

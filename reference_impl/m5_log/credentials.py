@@ -1,4 +1,4 @@
-"""Credentials: the one spelling of a compact JWT, the files that say who is trusted, and what verifies."""
+"""Credentials: the one spelling of a compact JWT, the files that say who is trusted, and what verifies now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any
 from holdfast.reference_impl import base64url
 from holdfast.reference_impl.ed25519 import KEY_BYTES, valid
 from holdfast.reference_impl.m5_log.cbor import Value, encode
-from holdfast.reference_impl.m5_log.terms import Key, Reason
+from holdfast.reference_impl.m5_log.database import Database
+from holdfast.reference_impl.m5_log.terms import Family, Key, Reason
 from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
@@ -241,3 +242,41 @@ def _malformed(detail: str) -> RefusedError:
 
 def _invalid(detail: str) -> RefusedError:
     return RefusedError(Reason.CREDENTIAL_INVALID, detail)
+
+
+class Authority:
+    """The authority of one store at one moment. What is missing or does not verify is nobody's."""
+
+    def __init__(self, database: Database, trust: Trust) -> None:
+        self._database = database
+        self._trust = trust
+        self._judged: dict[bytes, Verified | None] = {}
+
+    def judge(self, cred_hash: Key) -> Verified | None:
+        """What a credential says, if it is stored and verifies now. Raises StoreError."""
+        if cred_hash not in self._judged:
+            self._judged[cred_hash] = self._found(cred_hash)
+        return self._judged[cred_hash]
+
+    def _found(self, cred_hash: Key) -> Verified | None:
+        raw = self._database.get(Family.VC_RAW, cred_hash)
+        if raw is None or cred_hash_of(raw) != cred_hash:
+            return None
+        try:
+            return self.verified(raw, self._database.get(Family.VC_VERIFIED, cred_hash))
+        except RefusedError:
+            return None
+
+    def verified(self, raw: bytes, row: bytes | None) -> Verified:
+        """What a credential says, if its signature is right and a row of the cache agrees. Raises RefusedError.
+
+        A row does not say with whose key the credential was verified, and the trust file may name another one now.
+        """
+        said = verify(raw, self._trust)
+        if row is not None:
+            check_row(said, row)
+        return said
+
+    def is_issuer(self, key: Key) -> bool:
+        """Whether it is the key of a trusted issuer."""
+        return key in self._trust.issuers.values()

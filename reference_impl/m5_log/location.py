@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import TypeAlias
 
-from holdfast.reference_impl.m5_log.settings import Settings
-from holdfast.reference_impl.m5_log.terms import StoreError
+from holdfast.reference_impl.m5_log.terms import Settings, StoreError
 
 _FOLDER_MODE = 0o700
 _WITNESS = "witness"

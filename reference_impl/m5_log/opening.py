@@ -12,8 +12,7 @@ from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.database import Access, DamagedError, Database, Recovery
 from holdfast.reference_impl.m5_log.location import Files, Location
 from holdfast.reference_impl.m5_log.operations import HLC_BYTES, ID_BYTES, unpacked
-from holdfast.reference_impl.m5_log.settings import Settings
-from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Reason, Settings, StoreError
 from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, encode_marks, newest, total_of
 
 VERSION, UUID = b"schema_version", b"db_uuid"

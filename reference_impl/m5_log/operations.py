@@ -9,8 +9,7 @@ from typing import Any
 
 from holdfast.reference_impl.ed25519 import KEY_BYTES, SIGNATURE_BYTES, valid
 from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value, decode
-from holdfast.reference_impl.m5_log.settings import Settings
-from holdfast.reference_impl.m5_log.terms import Hlc, Key, Reason
+from holdfast.reference_impl.m5_log.terms import Hlc, Key, Reason, Settings
 from holdfast.reference_impl.terms import RefusedError
 
 ID_BYTES, HLC_BYTES, _MILLISECONDS_BYTES = 32, 12, 8

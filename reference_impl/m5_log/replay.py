@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, unique
 
 from holdfast.reference_impl.m5_log import checkpoints
-from holdfast.reference_impl.m5_log.authority import Authority
-from holdfast.reference_impl.m5_log.credentials import TrustFiles
+from holdfast.reference_impl.m5_log.credentials import Authority, TrustFiles
 from holdfast.reference_impl.m5_log.database import Database
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, author_key

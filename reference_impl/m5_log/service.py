@@ -21,10 +21,17 @@ from holdfast.reference_impl.m5_log.log import Log
 from holdfast.reference_impl.m5_log.opening import Opening
 from holdfast.reference_impl.m5_log.operations import HLC_BYTES, ID_BYTES, OpCodec
 from holdfast.reference_impl.m5_log.replay import Replay, Source
-from holdfast.reference_impl.m5_log.settings import load_settings
 from holdfast.reference_impl.m5_log.state import json_of
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import CONTRACT, Family, Key, Reason, StoreError, UncertainError
+from holdfast.reference_impl.m5_log.terms import (
+    CONTRACT,
+    Family,
+    Key,
+    Reason,
+    StoreError,
+    UncertainError,
+    load_settings,
+)
 from holdfast.reference_impl.m5_log.verify import Verify
 from holdfast.reference_impl.m5_log.witness import Witness
 from holdfast.reference_impl.terms import RefusedError

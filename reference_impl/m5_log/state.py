@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
-from holdfast.reference_impl.m5_log.authority import Authority
 from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value, decode, encode
-from holdfast.reference_impl.m5_log.credentials import Verified
+from holdfast.reference_impl.m5_log.credentials import Authority, Verified
 from holdfast.reference_impl.m5_log.operations import Operation
 from holdfast.reference_impl.m5_log.terms import Key
 from holdfast.specs.strictjson import canonical

@@ -23,10 +23,9 @@ from holdfast.reference_impl.m5_log.opening import (
 )
 from holdfast.reference_impl.m5_log.operations import OpCodec, author_key, packed
 from holdfast.reference_impl.m5_log.replay import Replay
-from holdfast.reference_impl.m5_log.settings import Settings
 from holdfast.reference_impl.m5_log.state import snapshot_of
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Family, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Settings, StoreError
 from holdfast.reference_impl.m5_log.witness import Witness, decode_marks, newest, total_of
 from holdfast.reference_impl.terms import RefusedError
 
