@@ -62,9 +62,9 @@ LAUNCH_ADVICE = "run `python -m holdfast.reference_impl launch` and pass the con
 def template_of(config: Mapping[str, str]) -> Iterator[Path]:
     """The folder that a fresh session copies. Raises OpenError, for an OSError of the copying too."""
     template = config.get(TEMPLATE_KEY)
-    if not template:
+    if not template or not Path(template).is_dir():
         raise OpenError(
-            f"config {TEMPLATE_KEY}: expected the folder of a provisioned template, got nothing; {LAUNCH_ADVICE}"
+            f"config {TEMPLATE_KEY}: expected the folder of a provisioned template, got {template!r}; {LAUNCH_ADVICE}"
         )
     try:
         yield Path(template)

@@ -11,6 +11,7 @@ import psycopg
 
 from holdfast.reference_impl.idempotency_key.records import MAKE, Database
 from holdfast.reference_impl.idempotency_key.terms import StoreError
+from holdfast.reference_impl.sqlite import connect
 from holdfast.servers.pace import scaled
 
 # Longer than a queue of writers on a busy machine.
@@ -19,26 +20,20 @@ _PATIENCE_MS = round(scaled(2000))
 _TIMEOUTS = f"-c statement_timeout={_PATIENCE_MS} -c lock_timeout={_PATIENCE_MS}"
 
 
-class SqliteTransaction:
-    """Implements `records.Transaction`."""
+class _Transaction:
+    """Implements `records.Transaction`: each error of the store is a StoreError."""
 
-    pragmas: ClassVar[tuple[str, ...]] = ("synchronous = FULL", "cell_size_check = ON")
+    error: ClassVar[type[Exception]]
+    _connection: Any = None
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connection: sqlite3.Connection | None = None
+    def open(self) -> None:
+        """Connect, and begin. Raises `error`."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
-        """Open the file, which has to be there, and take its lock."""
         try:
-            # Never made here: a store that is gone has to be missed.
-            self._connection = sqlite3.connect(
-                f"file:{self._path}?mode=rw", uri=True, timeout=_BUSY_S, isolation_level=None
-            )
-            for pragma in self.pragmas:
-                self._connection.execute(f"PRAGMA {pragma}")
-            self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
+            self.open()
+        except self.error as error:
             self._close()
             raise StoreError(str(error)) from error
         return self
@@ -46,9 +41,9 @@ class SqliteTransaction:
     def __exit__(self, kind: object, *_: object) -> None:
         """Commit, unless an error came."""
         try:
-            if self._connection is not None and kind is None:
-                self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+            if kind is None:
+                self._connection.commit()
+        except self.error as error:
             raise StoreError(str(error)) from error
         finally:
             self._close()
@@ -59,11 +54,29 @@ class SqliteTransaction:
 
     def execute(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """See `records.Transaction`."""
-        assert self._connection is not None
         try:
-            return self._connection.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+            cursor = self._connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+        except self.error as error:
             raise StoreError(str(error)) from error
+
+
+class SqliteTransaction(_Transaction):
+    """A transaction on a file."""
+
+    error = sqlite3.Error
+    pragmas: ClassVar[tuple[str, ...]] = ("synchronous = FULL", "cell_size_check = ON")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def open(self) -> None:
+        """Open the file, which has to be there, and take its lock."""
+        # Never made here: a store that is gone has to be missed.
+        self._connection = connect(self._path, seconds=_BUSY_S)
+        for pragma in self.pragmas:
+            self._connection.execute(f"PRAGMA {pragma}")
+        self._connection.execute("BEGIN IMMEDIATE")
 
 
 class Sqlite:
@@ -92,48 +105,28 @@ class Sqlite:
         connection.close()
 
 
-class PostgresTransaction:
-    """Implements `records.Transaction`."""
+class PostgresTransaction(_Transaction):
+    """A transaction on a server."""
+
+    error = psycopg.Error
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
-        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
-    def __enter__(self) -> Self:
-        """Connect, and begin."""
-        try:
-            self._connection = psycopg.connect(
-                self._dsn,
-                connect_timeout=_PATIENCE_MS // 1000,
-                options=_TIMEOUTS,
-                tcp_user_timeout=_PATIENCE_MS,
-                sslmode="disable",
-                gssencmode="disable",
-            )
-        except psycopg.Error as error:
-            raise StoreError(str(error)) from error
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        """Commit, unless an error came."""
-        assert self._connection is not None
-        try:
-            if kind is None:
-                self._connection.commit()
-        except psycopg.Error as error:
-            raise StoreError(str(error)) from error
-        finally:
-            self._connection.close()
+    def open(self) -> None:
+        """Connect; the first statement begins."""
+        self._connection = psycopg.connect(
+            self._dsn,
+            connect_timeout=_PATIENCE_MS // 1000,
+            options=_TIMEOUTS,
+            tcp_user_timeout=_PATIENCE_MS,
+            sslmode="disable",
+            gssencmode="disable",
+        )
 
     def execute(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """See `records.Transaction`."""
-        assert self._connection is not None
-        try:
-            # The statements are this package's own.
-            cursor = self._connection.execute(statement.replace("?", "%s"), values)
-            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
-        except psycopg.Error as error:
-            raise StoreError(str(error)) from error
+        """See `records.Transaction`. The statements are this package's own."""
+        return super().execute(statement.replace("?", "%s"), values)
 
 
 class Postgres:

@@ -106,27 +106,18 @@ def read_terms() -> Terms:
 
 def read_settings(config: Mapping[str, str]) -> Settings:
     """The contract's values, or those of the config. Raises OpenError for a value that makes no sense."""
-    contract = kept_terms(CONTRACT)
-
-    def found(name: str) -> str:
-        return config.get(name, str(contract.parameters[name].value))
-
-    def number(name: Word) -> int:
-        text = found(name)
-        if not (text.isascii() and text.isdigit()):
-            raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")
-        return int(text)
-
+    known = kept_terms(CONTRACT).parameters
+    values = values_of(CONTRACT, {name: text for name, text in config.items() if name in known})
     try:
         return Settings(
             listens=config.get("transport") in _SOCKETS,
             broker=config.get("broker", ""),
             member=config.get("member", ""),
-            max_age_hours=number("max_age_hours"),
-            mode=Mode(found("mode")),
-            dedupe_retention_days=number("dedupe_retention_days"),
-            inline_bytes=number("inline_bytes"),
-            schema=StartingSchema(found("schema")),
+            max_age_hours=values["max_age_hours"],
+            mode=Mode(values["mode"]),
+            dedupe_retention_days=values["dedupe_retention_days"],
+            inline_bytes=values["inline_bytes"],
+            schema=StartingSchema(values["schema"]),
         )
     except ValueError as error:
         raise OpenError(f"config: {error}") from error

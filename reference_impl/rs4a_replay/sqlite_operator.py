@@ -15,6 +15,7 @@ from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
 from holdfast.reference_impl.rs4a_replay.sqlite_store import broken_constraint, plain
 from holdfast.reference_impl.rs4a_replay.store import Row, StoreError
 from holdfast.reference_impl.session import SurfaceWanted
+from holdfast.reference_impl.sqlite import connect
 from holdfast.specs import Relation
 
 _NOT_A_DATABASE = "this is not the surface that you are looking for"
@@ -32,9 +33,7 @@ class SqliteOperator:
         self._locker: sqlite3.Connection | None = None
 
     def _open(self, path: Path) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=self._patience.left()
-        )
+        connection = connect(path, seconds=self._patience.left())
         connection.row_factory = sqlite3.Row
         return connection
 

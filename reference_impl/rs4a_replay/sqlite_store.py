@@ -27,6 +27,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
 )
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceReport, judged
 from holdfast.reference_impl.rs4a_replay.terms import SurfaceState
+from holdfast.reference_impl.sqlite import connect
 from holdfast.specs import Relation
 
 _T = TypeVar("_T")
@@ -51,14 +52,7 @@ class Database:
         identity = (found.st_dev, found.st_ino, found.st_size)
         if self._connection is None or identity != self._identity:
             self.drop()
-            connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode=rw",
-                uri=True,
-                isolation_level=None,
-                timeout=self._patience.left(),
-                # A session may be opened in one thread and used in another; only one at a time uses it.
-                check_same_thread=False,
-            )
+            connection = connect(self.path, seconds=self._patience.left())
             connection.row_factory = sqlite3.Row
             # A commit is durable when it returns.
             connection.execute("PRAGMA synchronous = FULL")
