@@ -13,7 +13,6 @@ from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.terms import RefusedError, reasons
 from holdfast.reference_impl.values import values_of
 from holdfast.servers.pace import scaled
-from holdfast.specs import version_of
 from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "calyx-replay"
@@ -45,7 +44,6 @@ def check_args(schema: Validator, args: Any) -> None:
 class Settings:
     """Loaded values. Paths are relative to the runtime root."""
 
-    version: str
     protocol_version: str
     max_envelope_bytes: int
     database_path: str
@@ -79,7 +77,6 @@ def load_settings(config: Mapping[str, str]) -> Settings:
     values = values_of(CONTRACT, config)
     window = _seconds("window_seconds", values["window_seconds"])
     return Settings(
-        version=version_of(CONTRACT),
         protocol_version=values["protocol_version"],
         max_envelope_bytes=values["max_envelope_bytes"],
         database_path=_relative("database_path", values["database_path"]),

@@ -100,7 +100,7 @@ class Records:
             return self.judged(self.read(change, scope, name), print_, now)
 
     def remove_expired(self, change: Transaction, scope: str, name: str, now: int) -> None:
-        """Free a key whose time is over, whether a sweep has run or not."""
+        """Free a key whose time is over."""
         change.execute("DELETE FROM records WHERE scope = ? AND name = ? AND expires <= ?", (scope, name, now))
 
     def insert(self, change: Transaction, row: Row) -> bool:
@@ -161,19 +161,6 @@ class Records:
                 " WHERE scope = ? AND name = ?",
                 (done.state, done.status, done.headers, done.body, done.digest(), scope, name),
             )
-
-    def release(self, scope: str, name: str, token: str) -> None:
-        """Free a key whose handler was never begun. Raises StoreError."""
-        with self._database.transaction() as change:
-            change.execute(
-                "DELETE FROM records WHERE scope = ? AND name = ? AND token = ? AND state = 'running'",
-                (scope, name, token),
-            )
-
-    def sweep(self, now: int) -> None:
-        """Remove every row whose time is over. Raises StoreError."""
-        with self._database.transaction() as change:
-            change.execute("DELETE FROM records WHERE expires <= ?", (now,))
 
 
 def stored(row: Row) -> Answer:

@@ -268,15 +268,11 @@ class Reader:
             stop = text[place : place + 1]
             if stop == '"':
                 return "".join(parts), place + 1
-            if stop == "\\":
-                part, place = self.escape(text, place)
-            else:
-                part, place = self.raw_control(text, place)
+            if stop != "\\":
+                # An unescaped control character, or the end of the text.
+                defect(Reason.SYNTAX, place)
+            part, place = self.escape(text, place)
             parts.append(part)
-
-    def raw_control(self, text: str, at: int) -> tuple[str, int]:  # noqa: ARG002 - a bug would look at it
-        """Refuse an unescaped control character, or the end of the text, inside a string."""
-        defect(Reason.SYNTAX, at)
 
     def escape(self, text: str, at: int) -> tuple[str, int]:
         """The character that the escape at `at` stands for, and where it ends."""
@@ -285,10 +281,6 @@ class Reader:
             return self.code_unit(text, at)
         if kind in strings.SHORT:
             return strings.SHORT[kind], at + 2
-        return self.unknown_escape(text, at)
-
-    def unknown_escape(self, text: str, at: int) -> tuple[str, int]:  # noqa: ARG002 - a bug would look at it
-        """A backslash before anything else is not JSON."""
         defect(Reason.SYNTAX, at)
 
     def code_unit(self, text: str, at: int) -> tuple[str, int]:

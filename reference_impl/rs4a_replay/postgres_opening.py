@@ -141,8 +141,8 @@ def _live(request: OpenRequest, settings: Settings, patience: Patience) -> Opene
     dsn = dsn_of(request.config, "writer_dsn")
     if request.state is StateWanted.FRESH:
         raise OpenError(
-            "state fresh: a live surface is never made anew; open it as existing, or let "
-            "`python -m reference_impl launch` provision a throw-away one and pass the config that it prints"
+            "state fresh: a live surface is never made anew; open it as existing, or, for a throw-away one, "
+            f"{LAUNCH_ADVICE}"
         )
     # Only now: no other session needs it.
     from holdfast.reference_impl.rs4a_replay.fitness import Claim, admit

@@ -48,7 +48,6 @@ class KeySpec:
 class Settings:
     """Loaded values. A `horizon` of None is for ever; `audit_records` is how many records each reason leaves."""
 
-    version: str
     ttl: timedelta
     clock_skew: timedelta
     nonce_window: timedelta
@@ -72,7 +71,6 @@ def load_settings(config: Mapping[str, str]) -> Settings:
     values = values_of(CONTRACT, config, STORE_KEYS)
     horizon = values["horizon_seconds"]
     return Settings(
-        version=contract.version,
         ttl=timedelta(seconds=values["ttl_seconds"]),
         clock_skew=timedelta(seconds=values["clock_skew_seconds"]),
         nonce_window=timedelta(seconds=values["nonce_window_seconds"]),
