@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast import install_line
-from holdfast.reference_impl.registry import Deferred, contract_names, operating, operators, package_of
+from holdfast.reference_impl.registry import Deferred, contract_names, operators, package_of
 
 _PROGRAM = "python -m holdfast.reference_impl"
 # sysexits.h EX_USAGE.
@@ -238,7 +238,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error.args[0]}", file=sys.stderr)
         return _USAGE
     if words and words[0] not in _COMMANDS and words[0] in (known := operators()):
-        return operating(known[words[0]]).main(words[1:])
+        status: int = import_module(f"{package_of(known[words[0]])}.operate").main(words[1:])
+        return status
     try:
         options = _parser(words).parse_args(words)
     except SystemExit as ended:

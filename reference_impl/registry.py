@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, cast
 
 from holdfast.reference_impl.session import Implementation, OpenRequest, Session
 
 _HERE = "holdfast.reference_impl."
 
 
-class Operating(Protocol):
-    """A module `operate` of a contract's package: a command line for the operators of what it implements."""
-
-    def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Run one command; the exit status."""
-
-
 def operators() -> Mapping[str, str]:
     """The contracts with a command line for operators, each by the first word of its name. Imports none of them.
+
+    It is `main` in the module `operate` of the package: arguments in, exit status out.
 
     Raises ValueError where two contracts begin alike.
     """
@@ -33,11 +27,6 @@ def operators() -> Mapping[str, str]:
     if len(found) < len(having):
         raise ValueError(f"expected contracts whose names begin with different words, got {', '.join(having)}")
     return found
-
-
-def operating(contract: str) -> Operating:
-    """The command line for operators of this contract."""
-    return cast("Operating", import_module(f"{package_of(contract)}.operate"))
 
 
 def contract_names() -> tuple[str, ...]:
@@ -56,12 +45,6 @@ def package_of(contract: str) -> str:
         known = ", ".join(contract_names())
         raise KeyError(f"no reference implementation of {contract!r}; there are: {known}")
     return f"holdfast.reference_impl.{contract.replace('-', '_')}"
-
-
-def implementation(contract: str, *, mutant: str | None = None) -> Implementation:
-    """The implementation of `contract`, with the planted bug `mutant` if one is named."""
-    make: Callable[..., Implementation] = import_module(f"{package_of(contract)}.entry").implementation
-    return make(mutant=mutant)
 
 
 def warm(contract: str, *, keep: bool) -> None:
@@ -121,7 +104,8 @@ class Deferred(Implementation):
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`."""
         if not self._loaded:
-            self._loaded.append(implementation(self.contract, mutant=self.mutant))
+            entry = import_module(f"{package_of(self.contract)}.entry")
+            self._loaded.append(entry.implementation(mutant=self.mutant))
         return self._loaded[0].open(request)
 
     def shut_down(self) -> None:
