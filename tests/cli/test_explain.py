@@ -103,7 +103,8 @@ def test_a_name_of_several_contracts_or_of_none_is_refused_with_what_is_near(nam
 def test_the_end_of_a_clause_id_will_do_and_its_case_is_explained_with_the_values_that_it_uses() -> None:
     assert explained("RP-03")["clause"] == "RS4A-RP-03"
     (case, *_) = (each["case"] for each in explained("RP-03")["cases"] if "by-another-process" in each["case"])
-    assert set(explained(case)["script"]["values"]) == {"window", "grant", "submission"}
+    shown = explained(case)
+    assert (shown["case"], set(shown["script"]["values"])) == (case, {"window", "grant", "submission"})
 
 
 def test_pages_are_written_into_a_folder_that_exists_only(tmp_path: Path) -> None:

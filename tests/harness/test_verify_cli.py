@@ -273,14 +273,6 @@ def test_a_list_fits_its_schema_as_json_and_has_a_row_on_each_line_in_a_pipe(
         assert line.endswith(str(row[last]))
 
 
-@pytest.mark.parametrize("name", ["TOY-01", AGAIN, "RS4A-RP-02"])
-def test_an_explanation_as_json_fits_its_schema(name: str, temp: Path, tmp_path: Path) -> None:
-    ended = command("explain", name, "--format", "json", temp=temp, cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    data = as_json(ended, "explain")
-    assert name in (data.get("clause"), data.get("case"))
-
-
 def test_what_the_linter_finds_as_json_fits_its_schema(temp: Path, tmp_path: Path) -> None:
     ended = command("lint", "specs", "--contract", "toy", "--format", "json", temp=temp, cwd=tmp_path)
     data = as_json(ended, "lint")
