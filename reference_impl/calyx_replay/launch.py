@@ -8,8 +8,7 @@ from pathlib import Path
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.provision import make
 from holdfast.reference_impl.calyx_replay.terms import load_settings
-from holdfast.servers.serving import Stores
-from holdfast.servers.serving import Launched, folder_template
+from holdfast.servers.serving import Launched, Stores, folder_template
 
 
 def launch(

@@ -27,7 +27,7 @@ from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite
 from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, StoreKind, load_settings
 from holdfast.reference_impl.rs4a_replay.terms import PARTS
 from holdfast.servers.postgres.confined import make_template as make_cluster
-from holdfast.servers.serving import FolderTemplate, Launched, folder_template
+from holdfast.servers.serving import FolderTemplate, Launched, Stores, folder_template
 
 # The restricted role in a cluster that one session has for itself.
 _CLUSTER_WRITER = "holdfast_writer"
