@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import pytest
@@ -141,14 +142,6 @@ def role(name: str, **more: Any) -> _Edit:
     return add("roles", **{"role": name, **plain, "login": True, **more})
 
 
-def group(name: str) -> _Edit:
-    return role(name, login=False)
-
-
-def superuser(name: str) -> _Edit:
-    return role(name, superuser=True)
-
-
 def member(of: str, who: str, **more: Any) -> _Edit:
     return add("memberships", **{"role": of, "member": who, "inherit": False, "set": False, "admin": False, **more})
 
@@ -171,10 +164,6 @@ def relation(name: RelationName, **changes: Any) -> _Edit:
     return edit("relations", at(name), **changes)
 
 
-def guard(**changes: Any) -> _Edit:
-    return edit("triggers", at(EFFECT, name="no_change"), **changes)
-
-
 def check_of(name: str, condition: str = "", **changes: Any) -> _Edit:
     definition = {"definition": f"CHECK ({condition})"} if condition else {}
     return edit("constraints", at(EFFECT, columns=[name]), **definition, **changes)
@@ -186,10 +175,6 @@ def guard_function(name: RelationName, owner: str) -> _Edit:
 
 def schema_of(name: RelationName, owner: str) -> _Edit:
     return edit("owners", at(name, kind="schema"), owner=owner)
-
-
-def database_of(owner: str) -> _Edit:
-    return edit("database", {}, owner=owner)
 
 
 def granted(name: RelationName, privilege: str, **changes: Any) -> _Edit:
@@ -218,6 +203,9 @@ def ends(name: RelationName, column: str, default: str | None, kind: str = "time
     return add("columns", **at(name, name=column, **row))
 
 
+guard = partial(edit, "triggers", at(EFFECT, name="no_change"))
+database = partial(edit, "database", {})
+group, superuser = partial(role, login=False), partial(role, superuser=True)
 KEY, REPLAY, N = "logical_request_key", "replay_key", "authorization_nonce"
 UNIQUE = "logical_request_key_unique"
 SHOWN = RelationName("surface", "shown")
@@ -512,13 +500,13 @@ CHANGES: dict[str, tuple[str, *tuple[_Edit, ...]]] = {
     "f guard of a stranger": ("f U GUARD_REPLACEABLE", role("passer_by"), guard_function(EFFECT, owner="passer_by")),
     "f writer owns": ("f R WRITER_OWNS", relation(NONCE, owner=WRITER)),
     "f writer owns the schema": ("f R WRITER_OWNS", schema_of(EFFECT, WRITER)),
-    "f writer owns the database": ("f R WRITER_OWNS, g R WRITER_OWNS", database_of(WRITER)),
+    "f writer owns the database": ("f R WRITER_OWNS, g R WRITER_OWNS", database(owner=WRITER)),
     "fg no row of the database": ("f U CATALOGUE_UNREADABLE, g U CATALOGUE_UNREADABLE", drop("database", {})),
     "f writer owns the database and so the schema": (
-        "f R WRITER_OWNS, g R WRITER_OWNS", schema_of(NONCE, "pg_database_owner"), database_of(WRITER),
+        "f R WRITER_OWNS, g R WRITER_OWNS", schema_of(NONCE, "pg_database_owner"), database(owner=WRITER),
     ),
     "fg another owns the database": (
-        "f U OWNED_ELSEWHERE, g U OWNED_ELSEWHERE", role("passer_by"), database_of("passer_by"),
+        "f U OWNED_ELSEWHERE, g U OWNED_ELSEWHERE", role("passer_by"), database(owner="passer_by"),
     ),
     "f writer owns a type": ("f R WRITER_OWNS", owned(EFFECT, owner=WRITER)),
     "f writer is a member of the owner of a type": (
@@ -789,7 +777,7 @@ HARMLESS: dict[str, tuple[str | Policy, *tuple[_Edit, ...]]] = {
     "a check whose cast was reviewed": ("mine.as_number", check_of(KEY, calls=["mine.as_number"])),
     "a type of a superuser's": ("", superuser("boss"), owned(EFFECT, owner="boss")),
     "a type of who can act as the owner": ("crew", role("crew"), member(OWNER, "crew", inherit=True), owned(EFFECT)),
-    "a database and a schema of the owner's": ("", database_of(OWNER), schema_of(EFFECT, "pg_database_owner")),
+    "a database and a schema of the owner's": ("", database(owner=OWNER), schema_of(EFFECT, "pg_database_owner")),
     "an audit, and its guard, of a clerk": (
         "", role("clerk"), relation(AUDIT, owner="clerk"), edit("grants", at(AUDIT, grantee=OWNER), grantee="clerk"),
         guard_function(AUDIT, owner="clerk"),
