@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from holdfast.specs import Relation
@@ -91,7 +92,7 @@ class Call:
 
     `forged`: past the validator, with its verdict forged. `rejected`: the verifier rejects what it commits. `point` and
     `fault`: the failpoint that it meets if it commits. `collides`: a rival took what it would have had. `contended`:
-    another operation is under way.
+    another operation is under way. `tags` are the domain tags of keys that are not the usual ones.
     """
 
     method: str
@@ -103,6 +104,7 @@ class Call:
     fault: str = ""
     collides: bool = False
     contended: bool = False
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +181,15 @@ def heard(world: ModelState, relation: Relation, rows: Sequence[Row]) -> ModelSt
     return world
 
 
-def keys_of(submission: Row) -> dict[str, str]:
+def keys_of(submission: Row, tags: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Both keys of a submission."""
-    return {name: derive(f"rs4a.{name}", submission) for name in ("logical_request_key", "replay_key")}
+    tagged = {**submission, "tags": tags}
+    return {name: derive(f"rs4a.{name}", tagged) for name in ("logical_request_key", "replay_key")}
 
 
 def key_of(call: Call) -> str:
     """The logical key of a submission."""
-    key: str = derive("rs4a.logical_request_key", call.args)
+    key: str = derive("rs4a.logical_request_key", {**call.args, "tags": call.tags})
     return key
 
 
