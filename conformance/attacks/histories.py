@@ -116,17 +116,19 @@ def explore_histories(
     begin: Begin[ExploringRunner[S]],
     steering: Explorer,
     opening: Callable[[Random], Sequence[S]] = lambda _: (),
+    ending: Callable[[Any, Random], Iterable[S]] = lambda *_: (),
     trials: int = _TRIALS,
 ) -> None:
     """Run `count` histories whose steps `steering` chooses, each for steps whose costs amount to `length` at most.
 
-    A session has a deadline. `opening` draws the first steps of each, which lead to situations that are rare. Raises
-    NonConformance as `run_histories` does, and where too little was reached.
+    A session has a deadline. `opening` draws the first steps of each, which lead to situations that are rare, `ending`
+    the last ones, for a player. Raises NonConformance as `run_histories` does, and where too little was reached.
     """
 
     def walk(player: ExploringRunner[S], dice: Random, _: int) -> Iterator[S]:
         yield from opening(dice)
         yield from steering.walk(player, dice, length)
+        yield from ending(player, dice)
 
     walk_histories(bench, count=count, begin=begin, walk=walk, trials=trials)
     bench.note(steering.conclude())
