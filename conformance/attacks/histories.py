@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import chain, permutations
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -125,12 +125,15 @@ def explore_histories(
     the last ones, for a player. Raises NonConformance as `run_histories` does, and where too little was reached.
     """
 
-    def walk(player: ExploringRunner[S], dice: Random, _: int) -> Iterator[S]:
-        yield from opening(dice)
-        yield from steering.walk(player, dice, length)
-        yield from ending(player, dice)
+    count = math.ceil(count * bench.thorough)
 
-    walk_histories(bench, count=count, begin=begin, walk=walk, trials=trials)
+    def steps(number: int) -> Steps[ExploringRunner[S], S]:
+        dice = bench.dice(str(number))
+        # Before its session begins: it may say with which settings.
+        first = opening(dice)
+        return lambda player: chain(first, steering.walk(player, dice, length), ending(player, dice))
+
+    _judged(bench, begin, ((f"{number + 1} of {count}", steps(number)) for number in range(count)), trials)
     bench.note(steering.conclude())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
 from random import Random
 
 from holdfast.conformance.attacks import clause
@@ -10,48 +12,26 @@ from holdfast.conformance.attacks.explore import Explorer
 from holdfast.conformance.attacks.histories import Deck, explore_histories, run_histories
 from holdfast.conformance.cases.session import START
 from holdfast.conformance.cases.values import shift
+from holdfast.conformance.suites.calyx_replay.envelopes import UNSOUND
 from holdfast.conformance.suites.calyx_replay.generate import (
     AHEAD,
-    BACK,
     DAY,
-    SCENARIOS,
     Step,
     caller,
+    forged,
     fraction,
     leap,
     lower_cutoff_second,
     made_ahead,
-    scheduled,
     volume,
 )
 from holdfast.conformance.suites.calyx_replay.runner import playing
-from holdfast.conformance.suites.calyx_replay.settings import SampledSettings, drawn
+from holdfast.conformance.suites.calyx_replay.settings import NEVER, Settings, drawn, sampled
 
-# More scenarios of histories: records of older versions that are inspected, and every setting by its edges.
-# An inspection changes nothing (CALYX-OPS-3). So records of every form lie there while the mailbox and its operator
-# inspect it, and after that each is as it was stored, and goes when it is due. What a mailbox is configured with holds
-# for each operation and for each command (CALYX-OPS-2), so each setting is met just within it and just beyond it, by
-# all of them.
+# What a mailbox is configured with holds for each operation and for each command (CALYX-OPS-2), so each setting is met
+# just within it and just beyond it, by all of them, at the beginning of a history.
 
-# How many letters have records of older versions: four of each step.
-_OLD = 8
 _MICROSECOND = 0.000001
-
-
-def older_versions(dice: Random) -> list[Step]:
-    """Inspections, copies, and prunes near the times of the records and of the usual retention."""
-    steps = [leap(dice)]
-    steps += [
-        Step("insert old", which=dice.randrange(2**16), seconds=round(dice.uniform(100, 80_000), 6)) for _ in range(2)
-    ]
-    inspections = [Step("command inspect", caller(dice)), Step("look", caller(dice)), Step("restart", caller(dice))]
-    steps += dice.sample(inspections, len(inspections))
-    which, *others = dice.sample(range(_OLD), 4)
-    steps += [Step("again", caller(dice), each) for each in others]
-    steps += [Step("clock", seconds=round(dice.uniform(601, 5000), 6))]
-    steps += [Step("prune near", caller(dice), which, delta) for delta in (0.9, -0.3)]
-    steps += [Step("clock", seconds=round(dice.uniform(0.1, 0.9) * DAY, 6))]
-    return [*steps, Step("prune", caller(dice)), Step("send", caller(dice)), Step("look")]
 
 
 def configured(dice: Random) -> list[Step]:
@@ -85,15 +65,12 @@ def turning(dice: Random) -> list[Step]:
     return [*steps, Step("clock", seconds=DAY - beside + 1), Step("send", caller(dice)), Step("look")]
 
 
-ALL = {**SCENARIOS, "older versions": older_versions}
-
-
 # How explored histories begin: with what is rare, letters that came in every way and were pruned by each who can
 
 
 def _pruned_by(dice: Random, by: str, *, back: bool) -> list[Step]:
     """Letters that came in every way, and were then pruned. `back`: the clock goes back afterwards."""
-    steps = [leap(dice)] if by == "command" else []
+    steps = _commanded(dice) if by == "command" else []
     steps += [Step("leave", lists=(0, 2, 1)), Step("migrate", caller(dice)), Step("leave", lists=(1, 1, 1))]
     steps += [Step("send", caller(dice)), Step("same id", caller(dice)), Step("send", caller(dice), seconds=300)]
     steps += [Step("send", caller(dice), seconds=fraction(dice, 1, 299))]
@@ -109,6 +86,12 @@ def _pruned_by(dice: Random, by: str, *, back: bool) -> list[Step]:
     return [*steps, last.get(by) or Step("command prune", caller(dice))]
 
 
+def _commanded(dice: Random) -> list[Step]:
+    """Commands come before a worker uses the database again, and after a crash, when nobody has it open."""
+    steps = [leap(dice), Step("restart"), Step("restart", 1), Step("command inspect", caller(dice)), Step("send")]
+    return [*steps, Step("crash"), Step(f"command {dice.choice(('inspect', 'prune'))}", caller(dice)), Step("again")]
+
+
 def _opening(dice: Random, by: str, *, back: bool) -> list[Step]:
     """The first steps of a history. `back`: the clock goes back behind the prune, and the letters come again."""
     if by == "lists":
@@ -116,6 +99,11 @@ def _opening(dice: Random, by: str, *, back: bool) -> list[Step]:
         return [Step("send"), Step("leave", lists=(1, 1, 2)), migrate, Step("leave", lists=(0, 1, 1)), migrate]
     if by == "lower":
         return lower_cutoff_second(dice)
+    if by == "forged":
+        return forged(dice)
+    if by == "unsound":
+        ways = (Step("leave unsound", which=way, lists=(1, 1, 1)) for way in dice.sample(range(UNSOUND), UNSOUND))
+        return [step for left in ways for step in (left, Step("migrate", caller(dice)), Step("again", which=1))]
     steps = _pruned_by(dice, by, back=back) if by else []
     if steps and back:
         gone = sum(step.seconds for step in steps if step.what == "clock")
@@ -124,11 +112,9 @@ def _opening(dice: Random, by: str, *, back: bool) -> list[Step]:
     return steps
 
 
-# Every scenario comes up at least once: five of them make a history.
-_HISTORIES = 4
-_BACKWARDS = 2
-# Histories that are explored, what the steps of each may cost, and the part that has to be reached of what was offered.
-_STEERED, _COSTS, _FLOOR = 14, 60, 0.8
+# How many histories are explored, what the steps of each may cost, and the part that has to be reached of what was
+# offered in those of every situation.
+_HISTORIES, _BACKWARDS, _STEERED, _COSTS, _FLOOR = 4, 2, 14, 60, 0.8
 
 
 @clause(
@@ -155,11 +141,7 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 
     Some mailboxes are configured otherwise than is usual, and some too narrowly.
     """
-    dealt = SampledSettings(bench)
-    # What stays refused is no copy yet there.
-    steps = scheduled(ALL, together=5, scenarios=ALL, first=["too early"])
-    draw = dealt.draw(steps, configured, turning)
-    run_histories(bench, count=_HISTORIES, draw=draw, begin=playing(bench, settings=lambda: dealt.now))
+    _explored(bench, sampled(bench), count=_HISTORIES, first=("forged", "unsound"))
 
 
 @clause("CALYX-PRN-6a", whole=True)
@@ -171,7 +153,7 @@ def test_a_mailbox_that_was_made_while_the_clock_was_ahead_prunes_when_it_is_rig
 @clause("CALYX-ALG-12", whole=True)
 def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> None:
     """What a prune removed stays refused, after a prune by either process and after later prunes."""
-    run_histories(bench, count=_BACKWARDS, draw=scheduled(BACK, together=3), begin=playing(bench, remembers=True))
+    _explored(bench, [Settings()], remembers=True, count=_BACKWARDS, first=("prune", "lower"))
 
 
 @clause(
@@ -186,27 +168,43 @@ def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> No
 )
 def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
     """Situations of a letter, of the mailbox and of its clock, with every operation that is offered in them."""
-    _explored(bench, remembers=False, least=700)
+    _explored(bench, [drawn(bench, bench.dice("settings"))], floor=_FLOOR, least=700)
 
 
 @clause("CALYX-ALG-12", whole=True)
 def test_what_was_pruned_is_refused_in_every_situation(bench: Bench) -> None:
     """It does not matter who pruned it, and where the clock is then."""
-    _explored(bench, remembers=True, least=250)
+    _explored(bench, [drawn(bench, bench.dice("settings"))], remembers=True, floor=_FLOOR, least=250)
 
 
-def _explored(bench: Bench, *, remembers: bool, least: int) -> None:
-    settings = drawn(bench, bench.dice("settings"))
+def _explored(
+    bench: Bench,
+    dealt: Sequence[Settings],
+    *,
+    remembers: bool = False,
+    count: int = _STEERED,
+    first: Sequence[str] = (),
+    floor: float = 0,
+    least: int = 0,
+) -> None:
+    """Histories with each of these settings in turn."""
     more = [*(["command"] if "command_line" not in bench.not_claimed else ()), *(["lower"] if remembers else ())]
     # Each of those who can prune, two lists, and an empty mailbox, equally often.
-    deck = Deck(("", "lists", "prune", "send", "restart", *more))
+    deck, settings, now = Deck(("", "lists", "prune", "send", "restart", *more), first), cycle(dealt), [*dealt]
+
+    def opening(dice: Random) -> Sequence[Step]:
+        now[0] = next(settings)
+        edges = configured(dice) if len(dealt) > 1 and now[0].factor > 1 else ()
+        edges = turning(dice) if now[0].turns is NEVER else edges
+        return [now[0].stretched(step) for step in (*edges, *_opening(dice, deck.deal(dice), back=remembers))]
+
     explore_histories(
         bench,
-        count=_STEERED,
+        count=count,
         length=_COSTS,
-        begin=playing(bench, remembers=remembers, settings=lambda: settings),
-        steering=Explorer(floor=_FLOOR, least=least),
-        opening=lambda dice: [settings.stretched(step) for step in _opening(dice, deck.deal(dice), back=remembers)],
+        begin=playing(bench, remembers=remembers, settings=lambda: now[0]),
+        steering=Explorer(floor=floor, least=least),
+        opening=opening,
     )
 
 

@@ -14,15 +14,22 @@ from random import Random
 from holdfast.conformance.attacks.explore import Candidate
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, UNSOUND, LeftBehind
 from holdfast.conformance.suites.calyx_replay.generate import POINTS, WORKERS, Step, leap
-from holdfast.conformance.suites.calyx_replay.model import Left, Letter, State, Terms
+from holdfast.conformance.suites.calyx_replay.model import BEGINNING, NEVER, Left, Letter, State, Terms
 
 # The command line may go by the clock of the machine: somewhere between these.
 MACHINE = (datetime(2025, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC))
 _SECOND = timedelta(seconds=1)
 # The clock goes back no further.
 _FIRST_YEAR = 1980
+# Beyond any window, in seconds.
+_FAR_S = 1e9
 # What is done with a letter, and remembered as the last thing that was.
 _LAST = ("send", "again", "same id", "leave one", "leave an id", "prune near", "forge")
+# How near to an age a retention comes: fractions of a second, so that whole seconds are wrong. A number of hours says a
+# time to a few microseconds.
+_DELTAS = (0.9, 0.3, 0.001, 0.00005)
+# How far from an instant a step comes that is about its very microsecond, in seconds.
+_BESIDE_S = (-0.5, -0.000001, 0.0, 0.000001)
 # A step that starts a process takes as long as this number of calls.
 _PROCESS, _COMMAND = 4.0, 12.0
 
@@ -95,16 +102,38 @@ def offered(dice: Random, at: Snapshot, not_claimed: Collection[str]) -> list[Ca
     offers = [
         Candidate(name, _counting(at, name, around), step, cost)
         for name, step, cost in _anywhere(dice, at.now)
-        if _can(step, at.now, not_claimed) and ("migrate" not in name or at.left.latest <= at.now + at.terms.window)
+        if _can(step, at, not_claimed) and ("migrate" not in name or at.left.latest <= at.now + at.terms.window)
     ]
     met: set[frozenset[str]] = set()
     for which, letter in enumerate(reversed(at.made)):
         features = frozenset(_letter(at, letter, ids[letter.msg_id] - {letter.key}))
         if features not in met:
             met.add(features)
-            steps = ((_name(step), step) for step in _with_letter(dice, at, which, letter))
+            steps = [(_name(step), step) for step in _with_letter(dice, at, which, letter)]
+            steps += _near_its_age(dice, at, which, letter)
             offers += [Candidate(name, _counting(at, name, around | features), step) for name, step in steps]
+            ends = ((what, (end - at.now).total_seconds()) for what, end in _ends(at, letter))
+            offers += [
+                Candidate(f"{what} {more:+f} s", frozenset({what}), Step("clock to", seconds=end + more), 0.5)
+                for what, end in ends
+                for more in _BESIDE_S
+            ]
+    # Letters that are dated a window behind a cutoff, or just not.
+    edge = (at.state.surely - at.now + at.terms.window).total_seconds() if at.state.surely > BEGINNING else _FAR_S
+    if abs(edge) < at.terms.window.total_seconds():
+        what = "send a window behind a cutoff"
+        dated = ((more, Step("send dated", dice.randrange(WORKERS), seconds=edge + more)) for more in _BESIDE_S)
+        offers += [Candidate(f"{what} {more:+f} s", frozenset({f"{what}: pruned"}), step) for more, step in dated]
     return offers
+
+
+def _ends(at: Snapshot, letter: Letter) -> Iterator[tuple[str, datetime]]:
+    """Instants at which something ends for a letter."""
+    record, (end, _) = at.state.records.get(letter.key), at.state.blocked.get(letter.msg_id, (BEGINNING, BEGINNING))
+    if record is not None and record.latest < NEVER:
+        yield "to the end of its retention", record.latest + at.terms.retention
+    if BEGINNING < end < NEVER:
+        yield "to the end of its block", end
 
 
 def _counting(at: Snapshot, name: str, features: frozenset[str]) -> frozenset[str]:
@@ -118,13 +147,16 @@ def _counting(at: Snapshot, name: str, features: frozenset[str]) -> frozenset[st
 
 def _name(step: Step) -> str:
     """The name of an operation on a letter."""
-    return "forge" if step.what.startswith("forge") else step.what
+    return "forge" if step.what.startswith("forge") else "send" if step.what == "send dated" else step.what
 
 
-def _can(step: Step, now: datetime, not_claimed: Collection[str]) -> bool:
+def _can(step: Step, at: Snapshot, not_claimed: Collection[str]) -> bool:
     """Whether the adapter has what it takes, and the clock is where it can be done."""
     if step.what.startswith("command"):
-        return "command_line" not in not_claimed and now > MACHINE[1]
+        return "command_line" not in not_claimed and at.now > MACHINE[1]
+    # A record that is older than its letter says nothing of the cutoff behind which that can be new.
+    if step.what == "insert old" and at.terms.remembers:
+        return False
     return not (step.point and "hold_at" in not_claimed)
 
 
@@ -187,6 +219,9 @@ def _letter(at: Snapshot, letter: Letter, twins: Collection[str]) -> Iterator[st
     elif letter.key in state.known and letter.key not in state.records:
         became = "it was recorded"
     in_window = abs(letter.at - now) <= window
+    record = state.records.get(letter.key)
+    if record is not None and record.spelt is not None:
+        yield "an older version recorded it"
     where = "in the window" if in_window else "too early" if letter.at > now else "too late"
     yield f"{became}, {where}"
     came = traces.came.get(letter.key)
@@ -239,7 +274,7 @@ def _anywhere(dice: Random, now: datetime) -> Iterator[tuple[str, Step, float]]:
         ("prune", 0),
         ("prune to the shortest", dice.choice((600, 600.25, amount(600, 900)))),
         ("prune to more", amount(3600, 3 * 86_400)),
-        ("prune too much", amount(0, 599.9)),
+        ("prune too much", dice.choice((-1, -86_400, 0.000001, 598.5, 599.99, amount(0, 599.9)))),
     ):
         yield name, Step("prune", worker(), seconds=seconds), 1
     for name, least, most in (
@@ -261,17 +296,27 @@ def _anywhere(dice: Random, now: datetime) -> Iterator[tuple[str, Step, float]]:
     yield "leave", Step("leave", lists=lists), 0.5
     yield "leave unsound", Step("leave unsound", which=dice.randrange(UNSOUND), lists=(1, 1, 1)), 0.5
     yield "insert", Step("insert", which=dice.randrange(1, 4), seconds=amount(1, 200_000)), 1
+    yield "insert old", Step("insert old", which=dice.randrange(2**16), seconds=amount(100, 80_000)), 1
     yield "restart", Step("restart", worker()), _PROCESS
+    yield "crash", Step("crash"), 2 * _PROCESS
     for what in ("send", "prune", "migrate"):
         seconds = 600 if what == "prune" else 0
         yield f"abort {what}", Step(what, worker(), seconds=seconds, point=dice.choice(POINTS)), 1
         point = "" if what != "send" or dice.randrange(3) == 0 else dice.choice(POINTS)
         moment = 0 if point else amount(0, 0.01)
         yield f"kill {what}", Step(f"kill {what}", worker(), seconds=moment, point=point), 2 * _PROCESS
-    for command in ("prune", "migrate"):
+    for command in ("prune", "migrate", "inspect"):
         yield f"command {command}", Step(f"command {command}", worker()), _COMMAND
     if now <= MACHINE[1]:
         yield "leap", leap(dice), 1
+
+
+def _near_its_age(dice: Random, at: Snapshot, which: int, letter: Letter) -> Iterator[tuple[str, Step]]:
+    """Prunes whose retention is a little longer than the age of a record, or a little shorter."""
+    record = at.state.records.get(letter.key)
+    if record is not None and at.now - record.latest > at.terms.least + 2 * _SECOND:
+        for what, sign in (("prune near, to keep it", 1), ("prune near, to remove it", -1)):
+            yield what, Step("prune near", dice.randrange(WORKERS), which, sign * dice.choice(_DELTAS))
 
 
 def _with_letter(dice: Random, at: Snapshot, which: int, letter: Letter) -> Iterator[Step]:
@@ -283,6 +328,5 @@ def _with_letter(dice: Random, at: Snapshot, which: int, letter: Letter) -> Iter
     yield Step("leave one", which=which, seconds=dice.randrange(2))
     if not at.left.has(letter.msg_id):
         yield Step("leave an id", which=which, seconds=dice.randrange(2))
-    yield Step("prune near", worker, which, dice.choice((0.9, 0.00005, -0.3)))
     distance = dice.choice((0.0, width, -width, round(dice.uniform(-width, width), 6)))
     yield Step("clock to", which=which, seconds=(letter.at - at.now).total_seconds() + distance)

@@ -135,6 +135,7 @@ class HistoryRunner:
         }
         self._steps: Mapping[str, Callable[[Step], None]] = {
             "send": lambda step: self._call(step, self._accepting(self._letters.make(step.seconds))),
+            "send dated": lambda step: self._call(step, self._accepting(self._letters.make(step.seconds))),
             "prune": lambda step: self._call(step, self._pruning(step.seconds)),
             "prune near": self._prune_near,
             "leave": lambda step: self._left.leave(*step.lists),

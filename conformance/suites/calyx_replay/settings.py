@@ -7,14 +7,14 @@ ones shows (CALYX-OPS-2). A retention may also be configured that is too short (
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.cases.record import NonConformance
-from holdfast.conformance.suites.calyx_replay.generate import Draw, Step
+from holdfast.conformance.suites.calyx_replay.generate import Step
 from holdfast.conformance.suites.calyx_replay.model import Terms
 from holdfast.specs import Contract
 
@@ -30,7 +30,7 @@ _ZONES = ("Asia/Kolkata", "America/New_York", "Australia/Lord_Howe", "Europe/Ber
 # Where an hour of the local clock passes for the second time, and shortly before one is left out, far behind any
 # machine's time.
 _TWICE = {"America/New_York": "2101-11-06T06:20:00Z", "Europe/Berlin": "2101-10-30T01:20:00Z"}
-_NEVER = {"America/New_York": "2102-03-12T06:20:00Z", "Europe/Berlin": "2102-03-26T00:20:00Z"}
+NEVER = {"America/New_York": "2102-03-12T06:20:00Z", "Europe/Berlin": "2102-03-26T00:20:00Z"}
 # Some hundred bytes more than any other letter of a history has, and some thousand.
 _LONGEST = (1300, 2048, 5001)
 _PLACES = {"seen_cache_path": "runtime/mailbox/Before/List.json", "envelopes_path": "runtime/before/Letters"}
@@ -113,37 +113,16 @@ def _opens(bench: Bench, settings: Settings) -> bool:
         raise
 
 
-class SampledSettings:
-    """Deals settings to the histories of a test: the usual ones first, then others, and a retention that is too short.
-
-    `now` are those of the history that was drawn last, also while it is made shorter.
-    """
-
-    def __init__(self, bench: Bench) -> None:
-        dice = bench.dice("settings")
-        first, second = dice.sample(tuple(_TWICE), 2)
-        short = drawn(bench, dice, factor=_SHORT_FACTOR, zone=first)
-        short = replace(short, config={**short.config, "retention_hours": _SHORT_HOURS})
-        other = drawn(bench, dice, zone=second)
-        self._all = (
-            Settings(),
-            other,
-            short if _opens(bench, short) else other,
-            Settings(config={"timezone": first}, turns=_NEVER),
-        )
-        self._count = 0
-        self.now = self._all[0]
-
-    def draw(self, steps: Draw, configured: Draw, turning: Draw) -> Draw:
-        """Draws histories as `steps` does, and stretches each.
-
-        In what is `configured`, settings are tried first, and `turning` a day in which an hour is left out.
-        """
-
-        def draw(dice: Random) -> list[Step]:
-            self.now = self._all[self._count % len(self._all)]
-            self._count += 1
-            first = configured(dice) if self.now.factor > 1 else turning(dice) if self.now.turns is _NEVER else ()
-            return [self.now.stretched(step) for step in (*first, *steps(dice))]
-
-        return draw
+def sampled(bench: Bench) -> Sequence[Settings]:
+    """The usual settings, others, a retention that is too short, and a zone where an hour of a day is left out."""
+    dice = bench.dice("settings")
+    first, second = dice.sample(tuple(_TWICE), 2)
+    short = drawn(bench, dice, factor=_SHORT_FACTOR, zone=first)
+    short = replace(short, config={**short.config, "retention_hours": _SHORT_HOURS})
+    other = drawn(bench, dice, zone=second)
+    return (
+        Settings(),
+        other,
+        short if _opens(bench, short) else other,
+        Settings(config={"timezone": first}, turns=NEVER),
+    )
