@@ -59,15 +59,11 @@ class Attack(Enum):
 
 # The same attack in a second session of the store, and while the process runs.
 LATER: Mapping[Attack, Attack] = {
-    Attack.KILL: Attack.KILL_LATER,
-    Attack.POWER_LOSS: Attack.POWER_LOSS_LATER,
-    Attack.FAILING_CALLS: Attack.FAILING_CALLS_LATER,
-    Attack.FULL_DISK: Attack.FULL_DISK_LATER,
+    attack: Attack(f"{attack.value}-in-a-second-session")
+    for attack in (Attack.KILL, Attack.POWER_LOSS, Attack.FAILING_CALLS, Attack.FULL_DISK)
 }
 WHILE: Mapping[Attack, Attack] = {
-    Attack.MISSING: Attack.MISSING_WHILE,
-    Attack.DAMAGED: Attack.DAMAGED_WHILE,
-    Attack.REPLACED: Attack.REPLACED_WHILE,
+    attack: Attack(f"{attack.value}-while-it-runs") for attack in (Attack.MISSING, Attack.DAMAGED, Attack.REPLACED)
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -191,17 +191,6 @@ def inconclusive_fault(fault: FaultCase, records: Sequence[Record]) -> str | Non
     if asked < due:
         return f"they hold {asked} sessions, and {due} are due: to make the store, to look at it, to record it"
     return None
-
-
-def tried_of(sides: Iterable[Mapping[str, Sequence[Exchange]]]) -> tuple[int, int]:
-    """How much the layers of these cases tried, and of how much: points, states and variants."""
-    tried = total = 0
-    for exchanges in sides:
-        for exchange in chain.from_iterable(exchanges.values()):
-            with suppress(verdicts.ReportError):
-                layer = verdicts.read(None if exchange.event is None else exchange.event.detail)
-                tried, total = tried + layer.tried, total + layer.total
-    return tried, total
 
 
 def judge_fault(
@@ -407,7 +396,8 @@ def of_cases(run: Run, header: Header | None, requirement: Requirement, sides: S
         *(() if header is None else judged_again(requirement, with_result, header, sides)),
         *_clauses(requirement, plan),
     ]
-    wrong = sum(1 for case, line in with_result if case.id in left_out and _is_wrong(line))
+    beside = [Verdict(line.verdict) for case, line in with_result if case.id in left_out]
+    wrong = sum(not (verdict is Verdict.CONFORMS or verdict.is_incomplete) for verdict in beside)
     notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, plan, left_out, wrong)]
     notes += [*_tried(requirement, sides), *_matrix(requirement, with_result)]
     return Findings(tuple(reasons), tuple(notes), left_out)
@@ -513,8 +503,12 @@ def _notes(
 
 
 def _tried(requirement: Requirement, sides: Sides) -> Iterator[str]:
-    cases = [case.id for case in requirement.contract.faults if case.id in sides]
-    tried, total = tried_of(sides[case] for case in cases)
+    tried = total = 0
+    for case in requirement.contract.faults:
+        for exchange in chain.from_iterable(sides.get(case.id, {}).values()):
+            with suppress(verdicts.ReportError):
+                layer = verdicts.read(None if exchange.event is None else exchange.event.detail)
+                tried, total = tried + layer.tried, total + layer.total
     if total:
         yield f"{requirement.name}: faults: {tried} of {total} points, states and variants were tried"
 
@@ -524,11 +518,6 @@ def _matrix(requirement: Requirement, results: Sequence[tuple[PlannedCase, Verdi
     if matrix is not None:
         conforming = {case.id for case, line in results if line.verdict == Verdict.CONFORMS.value}
         yield coverage(requirement.contract, matrix, conforming)
-
-
-def _is_wrong(line: VerdictLine) -> bool:
-    verdict = Verdict(line.verdict)
-    return not (verdict is Verdict.CONFORMS or verdict.is_incomplete)
 
 
 def _left_out(
