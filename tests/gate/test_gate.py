@@ -409,3 +409,16 @@ def test_a_judging_process_that_dies_opens_no_gate(bench: Bench, monkeypatch: py
     monkeypatch.setattr(cases, "judge_case", dies)
     with pytest.raises(BrokenProcessPool):
         bench.decide(path)
+
+
+def test_exchanges_that_the_judge_cannot_read_hold_the_gate(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bench.run()
+    assert bench.decide(path).can_proceed == "YES"
+
+    def fails(*_asked: object, **_more: object) -> NoReturn:
+        raise KeyError("what no adapter says")
+
+    monkeypatch.setattr(cases, "judge_case", fails)
+    decision = bench.decide(path)
+    assert {reason.code for reason in decision.reasons} == {ReasonCode.JUDGED_OTHERWISE}
+    assert all("they cannot be judged (KeyError" in reason.text for reason in decision.reasons)

@@ -507,6 +507,24 @@ def test_a_database_within_a_transaction_is_not_looked_into(workdir: Path) -> No
     assert store.inspect(workdir, "s.db")["error"] is None
 
 
+@pytest.mark.parametrize(("times", "error"), [(1, None), (99, "it changed while it was copied, 6 times in a row")])
+def test_a_database_that_changes_while_it_is_copied_is_copied_whole_or_not(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch, times: int, error: str | None
+) -> None:
+    make(workdir, "CREATE TABLE t (x);")
+    read, left = files.read_plain, iter(range(times))
+
+    def reading(folder: int, name: str, most: int) -> bytes:
+        data = read(folder, name, most)
+        if name == "s.db" and next(left, None) is not None:
+            make(workdir, "INSERT INTO t VALUES (1);")
+        return data
+
+    monkeypatch.setattr(files, "read_plain", reading)
+    value = store.inspect(workdir, "s.db")
+    assert (value["error"], value["rows"]) == (error, {} if error else {"t": [{"x": 1}]})
+
+
 def make(folder: Path, script: str) -> Path:
     with sqlite3.connect(folder / "s.db") as database:
         database.executescript(script)

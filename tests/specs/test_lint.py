@@ -217,6 +217,7 @@ def test_a_choice_quotes_the_clause_that_permits_it(clean: Spoilt) -> None:
 def test_a_reason_for_no_choice_is_of_a_clause_that_has_none(clean: Spoilt) -> None:
     twice = Choice("twice", "it may stand there twice", ("TOY-01",))
     one(permitted(clean, twice, **{"TOY-01": "no shelf is so wide"}), "clause TOY-01", "no_choice")
+    one(permitted(clean, twice, **{"TOY-99": "no shelf is so wide"}), "no_choice", "TOY-99, which does not exist")
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"contract": "shelf"}', '{"contract": 3}'])
