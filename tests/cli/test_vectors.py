@@ -81,26 +81,23 @@ def test_a_row_is_shown_alone_with_what_every_profile_expects(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("document", "status", "finding"),
-    [(b"[1]", 0, "agree"), (b"[1.0]", 11, "wrong_bytes"), (b'{"a":1,"a":2}', 10, "accepted_must_refuse")],
+    ("runner", "document", "status", "finding", "said"),
+    [
+        ("naive", b"[1]", 0, "agree", ""),
+        ("naive", b"[1.0]", 11, "wrong_bytes", ""),
+        ("naive", b'{"a":1,"a":2}', 10, "accepted_must_refuse", ""),
+        ("dead", b"[1]", 12, "no_verdict", ""),
+        # It answers, and aborts when its input ends.
+        ("abort-at-end", b"[1]", 12, "no_verdict", "SIGABRT"),
+    ],
 )
-def test_an_sdk_is_asked_about_one_document(tmp_path: Path, document: bytes, status: int, finding: str) -> None:
-    done = _run("show", f"hex:{document.hex()}", "--format", "json", "--", sys.executable, FAKE, "naive", cwd=tmp_path)
+def test_an_sdk_is_asked_about_one_document(
+    tmp_path: Path, runner: str, document: bytes, status: int, finding: str, said: str
+) -> None:
+    done = _run("show", f"hex:{document.hex()}", "--format", "json", "--", sys.executable, FAKE, runner, cwd=tmp_path)
     assert done.returncode == status, done.stderr
     assert _fits("vectors-show", done.stdout)["finding"] == finding
-
-
-def test_a_silent_sdk_is_no_verdict(tmp_path: Path) -> None:
-    done = _run("show", "hex:5b315d", "--", sys.executable, FAKE, "dead", cwd=tmp_path)
-    assert done.returncode == 12, done.stderr
-
-
-def test_an_sdk_that_answers_and_aborts_when_its_input_ends_is_no_verdict(tmp_path: Path) -> None:
-    words = ["show", "hex:5b315d", "--format", "json", "--", sys.executable, FAKE, "abort-at-end"]
-    done = _run(*words, cwd=tmp_path)
-    assert done.returncode == 12, done.stderr
-    assert _fits("vectors-show", done.stdout)["finding"] == "no_verdict"
-    assert "SIGABRT" in done.stdout
+    assert said in done.stdout
 
 
 @pytest.mark.parametrize(
