@@ -35,8 +35,7 @@ import msgspec
 from holdfast.conformance.cli.automatic import score_of
 from holdfast.conformance.cli.selfcheck import COUNT, MINUTES, SEED, VALUES, Extent, Planted, chosen, kills_of
 from holdfast.conformance.run.plan import Form, plan_of
-from holdfast.conformance.selfcheck.automatic.drawing import ListingError, listed
-from holdfast.conformance.selfcheck.automatic.runs import outcomes, stores_of
+from holdfast.conformance.selfcheck.automatic import ListingError, listed, outcomes, stores_of
 from holdfast.conformance.selfcheck.kills import graver
 from holdfast.conformance.selfcheck.tasks import Attack, Beginning, Harvest, Outcome, Planting, Shown, Trial
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers

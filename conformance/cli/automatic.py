@@ -13,8 +13,18 @@ import msgspec
 import typer
 
 from holdfast.conformance.cli.console import Format, ending, err, members, out, print_json, stop
-from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
-from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions, stores_of, traces
+from holdfast.conformance.selfcheck.automatic import (
+    ListingError,
+    attacks,
+    drawn,
+    equivalents,
+    listed,
+    outcomes,
+    portions,
+    source_of,
+    stores_of,
+    traces,
+)
 from holdfast.conformance.selfcheck.tasks import Attack, Beginning, End, Outcome, Traced
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Exit

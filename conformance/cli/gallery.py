@@ -14,10 +14,9 @@ from rich.table import Table
 import holdfast
 from holdfast.conformance.cli.console import out, print_table, stop
 from holdfast.conformance.cli.group import Entry, Group
-from holdfast.conformance.gallery.entry import EntryError, names, read
 from holdfast.conformance.gallery.page import FOLDER, INDEX, Audience, facts_of, page
 from holdfast.conformance.gallery.page import table as table_of
-from holdfast.conformance.gallery.running import TRIES, RunError, installed
+from holdfast.conformance.gallery.running import TRIES, EntryError, RunError, installed, names, read
 from holdfast.conformance.gallery.running import run as run_entry
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 

@@ -9,8 +9,7 @@ import typer
 
 from holdfast.conformance.cli.console import ending, out, stop
 from holdfast.conformance.cli.target import known_contracts
-from holdfast.conformance.starting.view import LANGUAGES
-from holdfast.conformance.starting.write import COMMANDS, FolderError, is_name, write_adapter
+from holdfast.conformance.starting.write import COMMANDS, LANGUAGES, FolderError, is_name, write_adapter
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import load_contract
 from holdfast.specs.errors import unknown

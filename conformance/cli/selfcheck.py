@@ -29,8 +29,7 @@ from holdfast.conformance.run.baselines import Policy, baseline_json
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.selfcheck.automatic.drawing import ListingError, listed
-from holdfast.conformance.selfcheck.automatic.runs import stores_of, traces
+from holdfast.conformance.selfcheck.automatic import ListingError, listed, stores_of, traces
 from holdfast.conformance.selfcheck.kills import Kill, Unmet, judge_kill, unmet_cases
 from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting, Sites
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers

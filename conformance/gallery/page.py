@@ -12,8 +12,7 @@ from typing import Any
 
 import yaml
 
-from holdfast.conformance.gallery.entry import ENTRIES, Entry
-from holdfast.conformance.gallery.running import TRIES, Ran, RepeatedFailure
+from holdfast.conformance.gallery.running import ENTRIES, TRIES, Entry, Ran, RepeatedFailure
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.verdict import Verdict
 from holdfast.servers.wires.profile import CONTRACT, whole

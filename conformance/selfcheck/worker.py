@@ -25,7 +25,7 @@ from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.settings import REFERENCE, RunSettings
-from holdfast.conformance.selfcheck.automatic.drawing import source_of
+from holdfast.conformance.selfcheck.automatic import source_of
 from holdfast.conformance.selfcheck.tasks import (
     Attack,
     Beginning,

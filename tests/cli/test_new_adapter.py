@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.starting import write
-from holdfast.conformance.starting.view import LANGUAGES
-from holdfast.conformance.starting.write import COMMANDS, rendered, write_adapter
+from holdfast.conformance.starting.write import COMMANDS, LANGUAGES, rendered, write_adapter
 from holdfast.specs import contract_names, load_contract
 from tests import warm
 from tests.conftest import missing

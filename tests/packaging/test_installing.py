@@ -24,8 +24,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 import holdfast
 from holdfast.conformance.run import kit
-from holdfast.conformance.starting.view import LANGUAGES
-from holdfast.conformance.starting.write import rendered
+from holdfast.conformance.starting.write import LANGUAGES, rendered
 from holdfast.specs import load_contract
 from tests.pace import busy
 from tests.packaging.test_docs import PAGES

@@ -15,8 +15,16 @@ import msgspec
 import pytest
 
 from holdfast.conformance.cli.automatic import Score, difference
-from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
-from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions
+from holdfast.conformance.selfcheck.automatic import (
+    ListingError,
+    attacks,
+    drawn,
+    equivalents,
+    listed,
+    outcomes,
+    portions,
+    source_of,
+)
 from holdfast.conformance.selfcheck.tasks import Attack, Beginning, End, Outcome, Trace, Traced, Trial
 from holdfast.conformance.selfcheck.worker import Worker
 from holdfast.conformance.selfcheck.workers import Workers

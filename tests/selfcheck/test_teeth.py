@@ -16,7 +16,7 @@ import pytest
 from bench import teeth
 from bench.teeth import PARTS, Cpu, Killed, Part, Run, Teeth
 from holdfast.conformance.run.plan import plan_of
-from holdfast.conformance.selfcheck.automatic.drawing import listed
+from holdfast.conformance.selfcheck.automatic import listed
 from holdfast.conformance.selfcheck.tasks import Shown
 from holdfast.specs import load_contract
 from holdfast.specs.mutants import load_mutants

@@ -14,9 +14,20 @@ from random import Random
 import pytest
 
 from holdfast.conformance.cases.record import Record
-from holdfast.conformance.gallery.entry import ENTRIES, Declared, Entry, names, read
 from holdfast.conformance.gallery.page import Audience, chosen, facts_of, page, table
-from holdfast.conformance.gallery.running import TRIES, Ran, RepeatedFailure, RunError, installed, run
+from holdfast.conformance.gallery.running import (
+    ENTRIES,
+    TRIES,
+    Declared,
+    Entry,
+    Ran,
+    RepeatedFailure,
+    RunError,
+    installed,
+    names,
+    read,
+    run,
+)
 from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.verdict import Verdict
