@@ -14,7 +14,7 @@ from msgspec import structs
 from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_lines, stop
 from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.run.baselines import load_baseline
-from holdfast.conformance.run.plan import Form, generators_of, plan_of
+from holdfast.conformance.run.plan import Form, plan_of
 from holdfast.conformance.run.settings import REFERENCE
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, fitness, load_contract
@@ -83,12 +83,13 @@ def _report(found: Mapping[str, list[str]], what: str, format_: Format) -> NoRet
 
 def problems_of(contract: Contract) -> list[str]:
     """What the linter finds in one contract."""
-    suite = {case.id: case.clauses for case in plan_of(contract) if case.form is Form.SUITE}
+    plan = plan_of(contract)
+    suite = {case.id: case.clauses for case in plan if case.form is Form.SUITE}
     mutants, matrix = load_mutants(contract.name), load_matrix(contract.name)
     reviewed = load_lock(contract_folders()[contract.name]).reviewed
     problems = lint_contract(contract, mutants=mutants, suite_clauses=suite, reviewed=reviewed)
     if matrix is not None:
-        generators = generators_of(contract)
+        generators = frozenset(case.id for case in plan if case.generated)
         problems += matrix_problems(contract, matrix, mutants=mutants, suite=suite, generators=generators)
     if mutants.planted:
         command = [*REFERENCE, "mutants", "--contract", contract.name]

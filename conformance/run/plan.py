@@ -120,13 +120,9 @@ def unclaimed(contract: Contract, lacking: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def provocations_of(contract: Contract, case: Case) -> frozenset[str]:
-    """The provocations that a scripted case calls."""
-    return frozenset(name for name in methods_of(contract, case) if contract.methods[name].group is Group.PROVOCATION)
-
-
 def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
     """Every case of the contract: the scripted ones in file order, then the suite's tests, then the faults."""
+    hooks = frozenset(name for name, method in contract.methods.items() if method.group is Group.PROVOCATION)
     scripted = [
         PlannedCase(
             case.id,
@@ -134,7 +130,7 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             case.clauses,
             case.title,
             Form.SCRIPT,
-            provocations_of(contract, case),
+            hooks & methods_of(contract, case),
             roles=case.roles,
         )
         for case in contract.cases
@@ -166,11 +162,6 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
         for fault in contract.faults
     ]
     return (*scripted, *suite, *faults)
-
-
-def generators_of(contract: Contract) -> frozenset[str]:
-    """The cases of which what they ask is generated."""
-    return frozenset(case.id for case in plan_of(contract) if case.generated)
 
 
 def uncovered(contract: Contract, plan: Iterable[PlannedCase]) -> tuple[str, ...]:

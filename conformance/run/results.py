@@ -32,18 +32,14 @@ _MEANING = {
 }
 
 
-def nothing_ran(status: Exit, problem: str) -> Results:
-    """The results where no case began: an adapter or a launcher that does not start, an option that is wrong."""
-    return Results(cases=(), exit=int(status), problem=_problem(status, problem), started=datetime.now(UTC))
-
-
 def results_of(
     run: Run, contracts: Sequence[Contract], plan: Sequence[PlannedCase], *, status: Exit, problem: str = ""
 ) -> Results:
     """The results of a run that ended with `status`. A planned case without a result is an error, unless narrowed."""
     header = run.header
     if header is None:
-        return nothing_ran(status if status is not Exit.OK else Exit.INCOMPLETE, problem)
+        status = status if status is not Exit.OK else Exit.INCOMPLETE
+        return Results(cases=(), exit=int(status), problem=_problem(status, problem), started=datetime.now(UTC))
     lines = {line.case: line for line in run.verdicts}
     exchanges = run.sides()
     by_name = {contract.name: contract for contract in contracts}

@@ -19,7 +19,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -115,29 +115,28 @@ def _expectation(entry: Mapping[str, Any], path: Path) -> Expectation:
         raise XfailError(f"{path}: {entry['id']}: expected a day that exists, got {entry['expires']}") from error
 
 
-def excuse_of(expectations: Iterable[Expectation], result: CaseResult, today: date | None = None) -> str | None:
-    """The issue that excuses `result` in a run of the day `today` (in UTC; the present one if not given)."""
-    day = today or datetime.now(UTC).date()
-    return next((e.issue for e in expectations if _matches(e, result) and day <= e.expires <= day + MOST_DAYS), None)
+def excuse_of(expectations: Iterable[Expectation], result: CaseResult, today: date) -> str | None:
+    """The issue that excuses `result` in a run of the day `today`, in UTC."""
+    last = today + MOST_DAYS
+    return next((e.issue for e in expectations if _matches(e, result) and today <= e.expires <= last), None)
 
 
 def apply(
     expectations: Sequence[Expectation],
     results: Iterable[CaseResult],
-    today: date | None = None,
+    today: date,
     *,
     not_run: Collection[str] = (),
 ) -> Applied:
-    """Compare `expectations` with `results`. Pure if `today` is given (in UTC; otherwise it is the present day).
+    """Compare `expectations` with `results`. `today` is in UTC.
 
     Cases in `not_run` are in the plan, but the user left them out. Of their entries only the day is judged.
     """
-    day = today or datetime.now(UTC).date()
     by_case = {result.case: result for result in results}
     excused: dict[str, Expectation] = {}
     problems: list[str] = []
     for entry in expectations:
-        problem = _problem(entry, by_case.get(entry.id), day, left_out=entry.id in not_run)
+        problem = _problem(entry, by_case.get(entry.id), today, left_out=entry.id in not_run)
         if problem is not None:
             problems.append(f"{entry.id}: {problem}")
         elif entry.id in by_case:

@@ -224,30 +224,27 @@ def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
     counted = ", ".join(f"{rows} {finding.words}" for finding, rows in row.counts.items() if rows)
     if row.category in result.without_rows:
         counted = f"{counted}; {NO_ROWS}" if counted else NO_ROWS
-    first = next((found for found in result.counterexamples if found.category is row.category), None)
-    line = None if first is None else line_of_one(result, first)
     found = [found for found in result.counterexamples if found.category is row.category]
+    first = found[0] if found else None
+    # How large the documents were that were answered as expected.
+    most = [f"{most:,} {measure.words}" for measure, most in result.reached.get(row.category, {}).items()]
+    reached = [f"right up to {', '.join(most)}"] if most else []
     return VerdictLine(
         case=_case(result, row),
         clauses=tuple(sorted({one.clause for one in found})),
         verdict=verdict.value,
         silence=_silence(result, first, verdict),
-        detail="; ".join([f"{row.category.title}: {counted}", *reached(result, row.category), *result.unaccounted]),
-        expected="" if line is None else line[0],
-        received="" if line is None else line[1],
-        advice="" if line is None else line[2],
+        detail="; ".join([f"{row.category.title}: {counted}", *reached, *result.unaccounted]),
+        expected=""
+        if first is None
+        else f"{answer_text(first.expected)} for {shown(first.document)} ({first.clause}, {section_of(first.clause)})",
+        received="" if first is None else answer_text(first.answered),
+        advice="" if first is None else f"run {reproduction(result, first)}",
         excused=None,
         seconds=0,
         side=None,
         n=None,
     )
-
-
-def reached(result: Result, category: Category) -> list[str]:
-    """A description of the greatest documents that were answered as expected; nothing if there are none."""
-    measures = result.reached.get(category, {})
-    words = [f"{most:,} {measure.words}" for measure, most in measures.items()]
-    return [f"right up to {', '.join(words)}"] if words else []
 
 
 def without_rows(categories: Iterable[Category]) -> list[str]:
@@ -266,15 +263,6 @@ def _silence(result: Result, found: Counterexample | None, verdict: Verdict) -> 
     if silence is None and result.restarts:
         silence = FailureMode.CRASH
     return None if silence is None else silence.value
-
-
-def line_of_one(result: Result, found: Counterexample) -> tuple[str, str, str]:
-    """Expected, received and advice of one counterexample, as text."""
-    return (
-        f"{answer_text(found.expected)} for {shown(found.document)} ({found.clause}, {section_of(found.clause)})",
-        answer_text(found.answered),
-        f"run {reproduction(result, found)}",
-    )
 
 
 def shown(data: bytes) -> str:

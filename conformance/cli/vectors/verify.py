@@ -100,7 +100,9 @@ def verify(
             out().print("the rows of seed 0 are known beforehand to everybody; to audit a runner, use --seed random")
         out().print(f"evidence: {path}", markup=False)
     if status is Exit.ADAPTER:
-        stop(status, f"the runner failed before any answer: {failure_of(result)}")
+        words = [found.answered.body.decode("utf-8", "replace") for found in result.counterexamples]
+        why = result.failure or next(iter(words), "no row came back")
+        stop(status, f"the runner failed before any answer: {why}")
     raise typer.Exit(int(status))
 
 
@@ -152,14 +154,6 @@ def runnable(sdk: str) -> Sdk:
 def reference_command(work: Work, profile: Profile) -> Command:
     """The reference in `profile`, which says what is expected of documents that no construction made."""
     return Command(tuple(find(reference(profile)).command), DEADLINE_S, START_S, work.janitor.mark)
-
-
-def failure_of(result: Result) -> str:
-    """Why no row was answered, as far as is known."""
-    if result.failure is not None:
-        return result.failure
-    words = [found.answered.body.decode("utf-8", "replace") for found in result.counterexamples]
-    return words[0] if words else "no row came back"
 
 
 def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, Any]:

@@ -145,14 +145,10 @@ def print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow
             in_part = row.verdict is Verdict.CONFORMS and row.ran < row.cases
             verdict = "[dim]in part[/dim]" if in_part else styled(row.verdict)
             count = f"{row.conforming}/{row.cases}"
-        scores = [_score(row.baseline[policy]) for policy in Policy]
+        scores = ["-" if row.baseline[policy] is None else str(row.baseline[policy]) for policy in Policy]
         table.add_row(clause.id, clause.basis.value, verdict, count, *scores, escape(clause.text))
     print_table(console, table)
     console.print()
-
-
-def _score(value: int | None) -> str:
-    return "-" if value is None else str(value)
 
 
 def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contract], options: Options) -> None:
