@@ -45,7 +45,7 @@ def _suite(name: str, cases: Sequence[Result], properties: Mapping[str, str], st
             "errors": str(counted[Outcome.ERROR]),
             "skipped": str(counted[Outcome.SKIPPED]),
             "time": f"{sum(case.seconds for case in cases):.3f}",
-            "timestamp": _stamp(started),
+            "timestamp": started.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         },
     )
     listed = ET.SubElement(suite, "properties")
@@ -74,7 +74,3 @@ def _case(case: Result) -> ET.Element:
 def _legal(text: str) -> str:
     """Text that XML can hold: every other character is written out."""
     return _FORBIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _stamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -101,7 +101,15 @@ def page(name: str, entry: Entry, ran: Ran, *, version: str, audience: Audience 
         "holdfast": version,
         "suite": ran.suite,
         **({} if public else {"cases": _counted(ran.verdicts)}),
-        "findings": [_fact(entry, finding) for finding in shown],
+        "findings": [
+            {
+                "case": each.case,
+                "verdict": each.verdict,
+                "times": each.times,
+                "declared": entry.quoted(each.case) is not None,
+            }
+            for each in shown
+        ],
         "chosen": left_out,
         "disclosure": entry.disclosure,
         "safe": entry.safe if is_advised else "",
@@ -144,11 +152,6 @@ def _counted(verdicts: Mapping[str, str]) -> dict[str, int]:
 
 def _listed(verdicts: Mapping[str, str]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in _counted(verdicts).items())
-
-
-def _fact(entry: Entry, finding: RepeatedFailure) -> dict[str, Any]:
-    declared = entry.quoted(finding.case) is not None
-    return {"case": finding.case, "verdict": finding.verdict, "times": finding.times, "declared": declared}
 
 
 def _finding(entry: Entry, finding: RepeatedFailure) -> str:

@@ -124,12 +124,6 @@ class Engine:
             self._greeting = self.pool.get(0).greeting
         return self._greeting
 
-    def _workdir(self) -> Path:
-        self._count += 1
-        folder = self.root / f"session-{self._count}"
-        folder.mkdir()
-        return folder
-
     def provision(self, contract: str) -> Mapping[str, str]:
         """The config of every session of `contract`. The first call starts its launcher. Raises StartError."""
         return self._provision(contract, Stores.ANYWHERE)
@@ -170,7 +164,10 @@ class Engine:
         config = self.provision(contract.name)
         launched = self._surfaces.get(contract.name)
         pool = self.pool if not variables else self._pool_with(variables)
-        return Driver(pool, self._workdir(), config=config, routes=contract.routes, launched=launched)
+        self._count += 1
+        workdir = self.root / f"session-{self._count}"
+        workdir.mkdir()
+        return Driver(pool, workdir, config=config, routes=contract.routes, launched=launched)
 
     def _pool_with(self, variables: Mapping[str, str]) -> WorkerPool:
         command = self.pool.command

@@ -43,14 +43,11 @@ class Summary:
     # Cases of a role that the adapter does not claim: it was not asked.
     not_asked: frozenset[str] = frozenset()
 
-    def is_asked(self, result: CaseResult) -> bool:
-        """Whether the result counts: False for a case of an unclaimed role that ended as unsupported."""
-        return result.case not in self.not_asked or result.judgement.verdict is not Verdict.UNSUPPORTED
-
     @property
     def of_claimed(self) -> Verdict:
-        """The gravest finding in what the adapter claims."""
-        return gravest_finding(result.judgement.verdict for result in self.results if self.is_asked(result))
+        """The gravest finding in what the adapter claims: a case of another role that is unsupported does not count."""
+        unasked = {each.case for each in self.results if each.judgement.verdict is Verdict.UNSUPPORTED} & self.not_asked
+        return gravest_finding(each.judgement.verdict for each in self.results if each.case not in unasked)
 
 
 def missing_result(planned: PlannedCase) -> CaseResult:

@@ -77,11 +77,6 @@ def missing_of(contract: Contract, roles: Collection[str]) -> Mapping[str, str]:
     return {**{method.name: "not there yet" for method in methods_of(contract, roles)}, **others}
 
 
-def views_of(contract: Contract, language: str, roles: Collection[str]) -> Sequence[View]:
-    """Its methods, as a template of this language sees them."""
-    return [_view(method, language) for method in methods_of(contract, roles)]
-
-
 def schemas_of(contract: Contract, roles: Collection[str]) -> Mapping[str, Any]:
     """The schema of each method's arguments, its group and its reasons, for a program that checks what it is sent."""
     return {
@@ -215,7 +210,7 @@ def rendered(contract: Contract, language: str, *, name: str, roles: Collection[
     environment.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
     said = {
         "contract": contract,
-        "methods": views_of(contract, language, kept),
+        "methods": [_view(method, language) for method in methods_of(contract, kept)],
         "missing": missing_of(contract, kept),
         "required": [f"{contract.name}/{role}" for role in roles] or [contract.name],
         "language": language,

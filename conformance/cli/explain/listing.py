@@ -57,7 +57,8 @@ def list_(
         out().print(f"no {what.value}")
         return
     names = [name for name in rows[0] if name not in _FOR_PROGRAMS]
-    cells = [[_cell(row[name]) for name in names] for row in rows]
+    values = ([row[name] for name in names] for row in rows)
+    cells = [[", ".join(each) if isinstance(each, list) else str(each) for each in row] for row in values]
     if not out().is_terminal:
         print_lines(out(), _lines([names, *cells]))
         return
@@ -65,10 +66,6 @@ def list_(
     for row in cells:
         table.add_row(*map(escape, row))
     print_table(out(), table)
-
-
-def _cell(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> list[str]:

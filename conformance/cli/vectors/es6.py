@@ -67,10 +67,6 @@ def _exit(numbers: NumberResult) -> Exit:
     return gravest([*unknown, *(exit_of(verdict_of(found)) for found, rows in numbers.counts.items() if rows)])
 
 
-def _worst(numbers: NumberResult) -> Meaning | None:
-    return next((found for found in Meaning if found in numbers.first), None)
-
-
 def _print(name: str, numbers: NumberResult) -> None:
     console = out()
     counted = ", ".join(f"{rows:,} {found.words}" for found, rows in numbers.counts.items() if rows)
@@ -96,8 +92,7 @@ def _print(name: str, numbers: NumberResult) -> None:
 def _json(result: Es6Result, sdk: str | None, numbers: NumberResult | None) -> dict[str, Any]:
     said: dict[str, Any] | None = None
     if numbers is not None:
-        worst = _worst(numbers)
-        first = None if worst is None else numbers.first[worst]
+        first = next((numbers.first[found] for found in Meaning if found in numbers.first), None)
         said = {
             "name": sdk,
             "rows": numbers.lines - numbers.missing,
