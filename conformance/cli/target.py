@@ -64,7 +64,8 @@ class TargetOptions:
     @cached_property
     def target(self) -> Target:
         """What is asked. Ends with a usage error if the command line names nothing."""
-        service = getattr(self, "service", None)
+        # An option of two commands.
+        service: Path | None = getattr(self, "service", None)
         return target_of(self.context.args, launcher=self.launcher, url=self.url, start=self.start, service=service)
 
     def settings_for(self, contracts: Iterable[str], *, seed: str, **more: Any) -> RunSettings:

@@ -28,7 +28,11 @@ def explain_matrix(name: str | None, contract: str | None, evidence: Path | None
         matrix = load_matrix(loaded.name)
     if matrix is None:
         stop(Exit.USAGE, f"--matrix: {loaded.name} has no matrix.yaml; docs/matrix.md says how one is made")
-    conforming = None if evidence is None else _conforming(evidence)
+    conforming: Set[str] | None = None
+    if evidence is not None:
+        with ending(Exit.USAGE, EvidenceError):
+            run = read_evidence(evidence)
+        conforming = {line.case for line in run.verdicts if line.verdict == Verdict.CONFORMS.value}
     data = matrix_data(loaded, matrix, conforming)
     if format_ is Format.JSON:
         print_json(data)
@@ -37,12 +41,6 @@ def explain_matrix(name: str | None, contract: str | None, evidence: Path | None
     print_table(console, _table(loaded, data))
     print_lines(console, _left(data))
     print_lines(console, [_summed(data) if conforming is None else coverage(loaded, matrix, conforming)])
-
-
-def _conforming(path: Path) -> Set[str]:
-    with ending(Exit.USAGE, EvidenceError):
-        run = read_evidence(path)
-    return {line.case for line in run.verdicts if line.verdict == Verdict.CONFORMS.value}
 
 
 def matrix_data(contract: Contract, matrix: Matrix, conforming: Set[str] | None) -> dict[str, Any]:

@@ -181,7 +181,8 @@ def table_of(result: Result) -> Table:
     counts = (number(finding.words) for finding in colours)
     table = console_table(Column("category", no_wrap=True), "about", number("rows"), *counts, title=escape(title))
     for row in result.own():
-        cells = (_cell(row.counts[finding], colour) for finding, colour in colours.items())
+        counted = ((row.counts[finding], colour) for finding, colour in colours.items())
+        cells = (f"[{colour}]{rows}[/]" if rows else "[dim]0[/]" for rows, colour in counted)
         table.add_row(row.category.value, escape(row.category.title), str(row.rows), *cells)
     return table
 
@@ -222,10 +223,6 @@ def _greatest(result: Result) -> str:
     every = result.reached.values()
     most = {measure: max((line.get(measure, 0) for line in every), default=0) for measure in Measure}
     return ", ".join(f"{value:,} {measure.words}" for measure, value in most.items() if value) or "nothing"
-
-
-def _cell(number: int, style: str) -> str:
-    return f"[{style}]{number}[/]" if number else "[dim]0[/]"
 
 
 def print_counterexample(console: Console, result: Result, found: Counterexample) -> None:
