@@ -229,17 +229,24 @@ def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
     # How large the documents were that were answered as expected.
     most = [f"{most:,} {measure.words}" for measure, most in result.reached.get(row.category, {}).items()]
     reached = [f"right up to {', '.join(most)}"] if most else []
+    expected, received, advice = (
+        ("", "", "")
+        if first is None
+        else (
+            f"{answer_text(first.expected)} for {shown(first.document)} ({first.clause}, {section_of(first.clause)})",
+            answer_text(first.answered),
+            f"run {reproduction(result, first)}",
+        )
+    )
     return VerdictLine(
         case=_case(result, row),
         clauses=tuple(sorted({one.clause for one in found})),
         verdict=verdict.value,
         silence=_silence(result, first, verdict),
         detail="; ".join([f"{row.category.title}: {counted}", *reached, *result.unaccounted]),
-        expected=""
-        if first is None
-        else f"{answer_text(first.expected)} for {shown(first.document)} ({first.clause}, {section_of(first.clause)})",
-        received="" if first is None else answer_text(first.answered),
-        advice="" if first is None else f"run {reproduction(result, first)}",
+        expected=expected,
+        received=received,
+        advice=advice,
         excused=None,
         seconds=0,
         side=None,
