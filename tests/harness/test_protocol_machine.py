@@ -19,7 +19,8 @@ import pytest
 from holdfast.conformance.adapter.messages import MAX_LINE, KitFaultError
 from holdfast.conformance.adapter.pool import MAX_DEAD_IN_A_ROW, Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import GONE_S, Deadlines
-from holdfast.conformance.adapter.worker import AdapterCommand, GreetingError, Worker
+from holdfast.conformance.adapter.wire import Sending
+from holdfast.conformance.adapter.worker import AdapterCommand, GreetingError, Prepared, Worker
 from holdfast.servers.environment import scrubbed_environment
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
@@ -134,6 +135,31 @@ def test_an_answer_that_came_before_its_request_is_garbage(janitor: Janitor) -> 
     assert reply.event is not None
     assert reply.event.kind.value == "garbage"
     assert "before the request was sent" in reply.event.detail
+
+
+class Told(Sending):
+    """A connection over which this came."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        super().__init__()
+        self._told = told
+
+    def wait(self, seconds: float) -> dict[str, Any]:
+        """See `Sending`."""
+        del seconds
+        return self._told
+
+
+def test_what_comes_over_a_socket_is_held_to_the_protocol_as_a_line_is(janitor: Janitor) -> None:
+    worker = worker_of(janitor, [])
+    replies = []
+    for told in ({"outcome": "ok", "value": 7}, {"outcome": "splendid"}, {"outcome": "ok"}):
+        worker.send_prepared(Prepared("1", b"", Told(told)))
+        replies.append(worker.receive(timeout=DEADLINES.op))
+    worker.kill()
+    assert [reply.answer for reply in replies] == [{"outcome": "ok", "value": 7}, None, {"outcome": "ok"}]
+    assert replies[1].event is not None
+    assert replies[1].event.kind.value == "garbage"
 
 
 @pytest.mark.parametrize(
