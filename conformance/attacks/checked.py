@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -24,10 +26,11 @@ from holdfast.conformance.attacks.model import (
     is_done,
     said,
 )
-from holdfast.conformance.attacks.session import SuiteSession
+from holdfast.conformance.attacks.session import Handle, SuiteSession
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.verdict import FailureMode, Verdict
+from holdfast.servers.pace import scaled
 from holdfast.specs.strictjson import canonical
 
 S = TypeVar("S")
@@ -63,48 +66,114 @@ class CheckedSession(Generic[S]):
         return self.model.call(self.state, row, next(self._numbers), count)
 
     def place(self, call: Call) -> None:
-        """Write the files of a call."""
+        """Write the files of a call, and arrange what it needs."""
         for path, data in call.files.items():
             self.session.place(path, data)
+        self.model.before(call)
 
     def change(self, call: Call) -> None:
         """Change what lies beside the store: a call of no method."""
         self.place(call)
         self.states.narrow(lambda state: (each.state for each in self.model.outcomes(state, call, None)))
 
-    def ask(self, call: Call, worker: int = 0, *, lost: bool = False) -> Answer:
-        """Call, and check the answer. `lost`: the store may not be available."""
+    def ask(self, call: Call, worker: int | None = None, *, lost: bool = False) -> Answer:
+        """Call the worker of the call, or another, and check the answer. `lost`: the store may not be available."""
+        call = call if worker is None else replace(call, worker=worker)
         self.place(call)
-        answer = self.session.call(call.method, call.args, worker)
+        answer = self.session.call(call.method, call.args, call.worker)
+        self.model.after(call, answer)
         self.check([(call, answer)], lost=lost)
         return answer
 
-    def start(self, call: Call, worker: int = 0) -> None:
+    def start(self, call: Call) -> None:
         """Call, and do not wait."""
         self.place(call)
-        self.session.start(call.method, call.args, worker)
+        self.session.start(call.method, call.args, call.worker)
 
-    def ask_again(self, call: Call, worker: int = 0) -> None:
+    def ask_again(self, call: Call) -> None:
         """Call once more, with an observation before and after, so that the process knows what is there."""
         self.must_show(next(iter(self.model.observations(self.state))), f"before {call.row} again")
-        self.ask(call, worker)
+        self.ask(call)
         self.must_show(next(iter(self.model.observations(self.state))), f"after {call.row} again")
 
     def race(self, calls: Sequence[Call]) -> list[Call]:
         """One call from each worker at once; those of which nothing may have been done."""
+        calls = [replace(call, worker=worker) for worker, call in enumerate(calls)]
         for worker, call in enumerate(calls):
             self.place(call)
             self.leave(worker)
         answers = self.session.race([(call.method, call.args) for call in calls])
+        for call, answer in zip(calls, answers, strict=True):
+            self.model.after(call, answer)
         self.check(list(zip(calls, answers, strict=True)), lost=self.model.exclusive or self.model.busy)
         for worker in range(len(calls)):
             self.leave(worker)
         return [call for call, answer in zip(calls, answers, strict=True) if self._is_undone(answer)]
 
+    def overlap(
+        self, point: str, first: Call, second: Call, alone: float | None = None, later: str = ""
+    ) -> tuple[bool, bool]:
+        """Worker 0 is held at a point, while worker 1 gets another call. Whether each was done, and did not fail.
+
+        The second has `alone` seconds for itself, as it may wait for the first, and both may fail. By default it must
+        not wait, and none may fail. `later` is how much later it is for the second.
+        """
+        session, both = self.session, (first, replace(second, worker=1))
+        self._hold(point, first)
+        if later:
+            session.clock(later, waiting=0)
+        self.place(both[1])
+        handles = [Handle(0, first.method), session.start(second.method, second.args, 1)]
+        came: list[tuple[Call, Answer]] = []
+
+        def finish(worker: int) -> None:
+            answer = session.finish(handles[worker])
+            self.model.after(both[worker], answer)
+            came.append((both[worker], answer))
+
+        if alone is None:
+            finish(1)
+            session.release(point)
+            finish(0)
+        else:
+            time.sleep(scaled(alone))
+            session.release(point)
+            for worker in (0, 1):
+                # What says that it failed has done nothing.
+                session.unless_fault(partial(finish, worker))
+        if later:
+            session.clock("+0s")
+        self.check(came, lost=True)
+        done = [call for call, answer in came if not self._is_undone(answer)]
+        return both[0] in done, both[1] in done
+
+    def _hold(self, point: str, call: Call) -> None:
+        """A call is made, and comes to a failpoint."""
+        self.place(call)
+        self.session.hold(*self.model.holding(point), call.worker)
+        self.session.start(call.method, call.args, call.worker)
+        self.session.reached(point)
+        self.states.narrow(lambda state: [self.model.held(state, call)])
+
+    def end(self, how: str, worker: int = 0) -> None:
+        """A worker ends and comes back to the same store: `how` is `restart` or `kill`."""
+        self.session.begin_again(how, worker)
+        self.states.narrow(lambda state: [self.model.ended(state, worker)])
+
+    def kill_at(self, point: str, call: Call) -> None:
+        """The process is killed at a failpoint, if the call comes to it: at the last one everything is done."""
+        if not self.model.passes(self.state, call, point):
+            self.ask(call)
+            return
+        self._hold(point, call)
+        self.end("kill", call.worker)
+        self.model.after(call, None)
+        self.compare(call, worker=call.worker, sure=point == self.model.points[-1])
+
     def leave(self, worker: int = 0) -> None:
         """Let other processes have the store, if it is one process that has it."""
         if self.model.exclusive:
-            self.session.restart(worker)
+            self.end("restart", worker)
 
     # Answers
 
@@ -115,7 +184,7 @@ class CheckedSession(Generic[S]):
         """
         calls = [partial(self._after, call, answer, lost=lost) for call, answer in answered]
         if not self.states.narrow(lambda state: in_some_order(state, calls)):
-            self._differ(answered)
+            self._differ(answered, lost=lost)
             calls = [partial(self._after, call, answer, lost=lost, wrong=True) for call, answer in answered]
             self.states.narrow(lambda state: in_some_order(state, calls))
 
@@ -132,15 +201,15 @@ class CheckedSession(Generic[S]):
     def _due(self, state: S, call: Call, answer: Answer) -> list[Outcome[S]]:
         return list(self.model.outcomes(state, call, answer.value))
 
-    def _differ(self, answered: Sequence[tuple[Call, Answer]]) -> None:
+    def _differ(self, answered: Sequence[tuple[Call, Answer]], *, lost: bool) -> None:
         """Report answers that nothing explains."""
-        orders = [self._verdict(order) for order in itertools.permutations(answered)]
+        orders = [self._verdict(order, lost=lost) for order in itertools.permutations(answered)]
         verdict, due = max(orders, key=lambda found: Verdict(found[0]).rank)
         told = "; ".join(f"{call}: {answer.outcome}" for call, answer in answered)[:_SHOWN]
         received = "; ".join(f"{said(answer)} {answer.value}" for _, answer in answered)[:_SHOWN]
         self.bench.weigh(verdict, told, expected=due[:_SHOWN], received=received, at=answered[-1][1].n)
 
-    def _verdict(self, order: Iterable[tuple[Call, Answer]]) -> tuple[str, str]:
+    def _verdict(self, order: Iterable[tuple[Call, Answer]], *, lost: bool) -> tuple[str, str]:
         """How wrong the first answer is that an order does not explain, and what is due."""
         state = self.state
         for call, answer in order:
@@ -148,7 +217,7 @@ class CheckedSession(Generic[S]):
             fits = [each for each in due if each.fits(answer)]
             if fits:
                 state = fits[0].state
-            elif not self._is_undone(answer):
+            elif not (lost and self._is_undone(answer)):
                 verdict = self._how_wrong(call, answer, due)
                 return verdict, " or ".join(f"{each.said} {_shown(each.value)}" for each in due)
         return "over_refusal", "that it is done"
@@ -162,7 +231,7 @@ class CheckedSession(Generic[S]):
             return "fail_open" if due else "wrong_reason"
         same = [each for each in done if each.said == said(answer)]
         if not same:
-            return "fail_open" if answer.effect == "new" else "lost_durability"
+            return "fail_open" if answer.effect == "new" else self.model.untold
         value = same[0].value
         if not isinstance(value, dict) or not isinstance(answer.value, dict):
             return same[0].otherwise
@@ -171,10 +240,10 @@ class CheckedSession(Generic[S]):
 
     # What is stored
 
-    def compare(self, *unanswered: Call, worker: int = 0) -> None:
-        """What the store shows is what is known, with any of `unanswered` or with none."""
+    def compare(self, *unanswered: Call, worker: int = 0, sure: bool = False) -> None:
+        """What the store shows is what is known, with any of `unanswered` or with none; if `sure`, with all."""
         seen = [self.session.observe(self.model.chosen, self.model.choosing(call), worker) for call in unanswered]
-        maybe = [partial(self._maybe, call, chosen) for call, chosen in zip(unanswered, seen, strict=True)]
+        maybe = [partial(self._maybe, call, shows, sure=sure) for call, shows in zip(unanswered, seen, strict=True)]
         shown: dict[bytes, Any] = {}
         faults: list[NonConformance] = []
         wrong: list[tuple[Observation, Any]] = []
@@ -188,11 +257,13 @@ class CheckedSession(Generic[S]):
 
         if not self.states.narrow(kept):
             self._must_be(*wrong[0], "what is stored")
+        self.states.narrow(lambda state: [self.model.learned(state)])
         if faults:
             raise faults[0]
 
-    def _maybe(self, call: Call, seen: Any, state: S) -> Iterator[S]:
-        yield state
+    def _maybe(self, call: Call, seen: Any, state: S, *, sure: bool) -> Iterator[S]:
+        if not sure:
+            yield state
         yield from (each.state for each in self.model.outcomes(state, call, seen))
 
     def _wrong(
@@ -201,7 +272,7 @@ class CheckedSession(Generic[S]):
         """What is shown otherwise than is due in this state. An observation that fails hides no other one."""
         # What the harness reads itself comes first: a worker may fail at what it finds.
         for due in sorted(self.model.observations(state), key=lambda each: each.read is None):
-            key = canonical([due.method, dict(due.args)])
+            key = canonical([due.method, dict(due.args), due.worker])
             if key not in shown:
                 try:
                     shown[key] = self._look(due, worker)
@@ -222,6 +293,7 @@ class CheckedSession(Generic[S]):
             self._must_be(due, self._look(due, worker), when)
 
     def _look(self, due: Observation, worker: int) -> Any:
+        worker = worker if due.worker is None else due.worker
         return self.session.observe(due.method, due.args, worker) if due.read is None else due.read(self.session)
 
     def _must_be(self, due: Observation, shown: Any, when: str) -> None:
@@ -231,9 +303,16 @@ class CheckedSession(Generic[S]):
         if due.read is None:
             verdict = self.bench.verdict_on(due.method, due.due, found, verdict)
         names = [name for name in due.due if due.due[name] != found.get(name)]
-        expected, received = ({name: each.get(name) for name in names} for each in (due.due, found))
+        expected = {name: _only(due.due[name], found.get(name)) for name in names}
+        received = {name: _only(found.get(name), due.due[name]) for name in names}
         told = f"{due} shows another {', '.join(names)}: {when}"
         self.bench.weigh(verdict, told, expected=str(expected)[:_SHOWN], received=str(received)[:_SHOWN])
+
+
+def _only(these: Any, others: Any) -> Any:
+    """Of rows those that the others have not."""
+    rows = isinstance(these, list) and isinstance(others, list)
+    return [each for each in these if each not in others] if rows else these
 
 
 def _shown(value: Any) -> str:
@@ -246,9 +325,11 @@ def in_sessions(every: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 @contextlib.contextmanager
-def checked(bench: Bench, kind: Kind[S], workers: int = 1) -> Iterator[CheckedSession[S]]:
+def checked(
+    bench: Bench, kind: Kind[S], workers: int = 1, config: Mapping[str, str] | None = None
+) -> Iterator[CheckedSession[S]]:
     """A fresh session of a contract; what its store shows at the end is checked."""
-    with bench.session(workers=workers) as session:
+    with bench.session(workers, config or kind.config, hurried=kind.hurried) as session:
         play = CheckedSession(bench, session, kind(session))
         yield play
         play.compare()

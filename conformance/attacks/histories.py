@@ -13,7 +13,7 @@ the shorter ones that were tried included.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import chain, permutations
@@ -221,6 +221,13 @@ def _shortened(bench: Bench, begin: Begin[Any], first: _Difference[S], left: int
             break
         size = max(1, size // 2)
     return found
+
+
+def mixed(dice: Random, kinds: Mapping[str, int], count: int, scenes: Iterable[Sequence[str]]) -> list[Sequence[str]]:
+    """This number of kinds of steps, by their weights, and among them each scene, which is kinds in an order."""
+    parts: list[Sequence[str]] = [*((kind,) for kind in dice.choices([*kinds], [*kinds.values()], k=count)), *scenes]
+    dice.shuffle(parts)
+    return parts
 
 
 class Deck(Generic[W]):

@@ -34,7 +34,7 @@ def interrupted(bench: Bench, kind: Kind[S]) -> None:
                     session.hold_at(point)
                     play.start(call)
                     session.reached(point)
-                    session.begin_again("kill")
+                    play.end("kill")
                     play.compare(call)
                 play.ask(call)
 
@@ -48,6 +48,6 @@ def killed_commands(bench: Bench, kind: Kind[S]) -> None:
                 call = play.make(row, _MUCH)
                 play.start(call)
                 time.sleep(scaled(moment))
-                play.session.begin_again("kill")
+                play.end("kill")
                 play.compare(call)
                 play.ask(call)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from holdfast.conformance.attacks import named
@@ -28,7 +29,7 @@ class Call:
     """One call. `row` is its operation, or a command of operators, as in matrix.yaml.
 
     `files` have to lie in the workdir before it. `about` is what the model knows of what it names. `named` is how a
-    finding names it, by default by its row and its arguments.
+    finding names it, by default by its row and its arguments. `worker` is the one that is asked.
     """
 
     row: str
@@ -37,6 +38,7 @@ class Call:
     about: Any = None
     files: Mapping[str, bytes] = field(default_factory=dict)
     named: str = ""
+    worker: int = 0
 
     def __str__(self) -> str:
         return self.named or f"{self.row} {self.args}"[:200]
@@ -47,8 +49,8 @@ class Outcome(Generic[S]):
     """An answer that the clauses allow, and the state after it.
 
     `said` are its words (`accepted new`, `refused REASON`), or `DONE` or `FAILED`. `value` are the members that it has
-    to have; None where it is free, a function where it has to fit. `otherwise` is the verdict on another value, unless
-    the method declares a graver one.
+    to have, or the data of a refusal, with None for those that it must not have; None where it is free, a function
+    where it has to fit. `otherwise` is the verdict on another value, unless the method declares a graver one.
     """
 
     said: str
@@ -63,7 +65,7 @@ class Outcome(Generic[S]):
 
     def fits(self, answer: Answer) -> bool:
         """Whether the answer is this one."""
-        return self.said == said(answer) and self.says(answer.value)
+        return self.said == said(answer) and self.says(answer.data if answer.outcome == "refused" else answer.value)
 
     def says(self, value: Any) -> bool:
         """Whether a value is as it has to be."""
@@ -71,7 +73,7 @@ class Outcome(Generic[S]):
             return True
         if callable(self.value):
             return bool(self.value(value))
-        return bool(all(value.get(name) == due for name, due in self.value.items()))
+        return bool(all((value or {}).get(name) == due for name, due in self.value.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Observation:
     """What an observation has to show. `due` is compared with what `part` takes of it, by default the same members.
 
     `otherwise` is the verdict on anything else, unless the method declares a graver one; or a function, which has what
-    was taken. With `read` the harness itself looks, in place of a worker.
+    was taken. With `read` the harness itself looks, in place of a worker. `worker` is the one that has to be asked.
     """
 
     method: str
@@ -88,6 +90,7 @@ class Observation:
     part: Callable[[Any], Mapping[str, Any]] | None = None
     otherwise: str | Callable[[Mapping[str, Any]], str] = "lost_durability"
     read: Callable[[SuiteSession], Any] | None = None
+    worker: int | None = None
 
     def __str__(self) -> str:
         return f"{self.method} {dict(self.args) or ''}".strip()
@@ -100,6 +103,9 @@ class Observation:
 class Model(ABC, Generic[S]):
     """The model of a contract, for one session. Its class says what there is to attack."""
 
+    # The config of its sessions, and whether they have a deadline of their own.
+    config: Mapping[str, str] = MappingProxyType({})
+    hurried: bool = True
     # What can be asked; `writing` are the operations that write, the first of which needs nothing.
     operations: Sequence[str]
     commands: Sequence[str]
@@ -116,6 +122,11 @@ class Model(ABC, Generic[S]):
     busy: bool = False
     # Failpoints of a write: before anything is written, and after all is.
     points: Sequence[str]
+    # The failpoints of each row that can be held, and what may come beside it meanwhile.
+    stops: Mapping[str, Sequence[str]]
+    beside: Sequence[str]
+    # The verdict on what is told as known and is new.
+    untold: str = "lost_durability"
     # The folder of the store, and the file in it without which it is none; and the folder of all that belongs to it.
     store: tuple[str, str]
     home: str
@@ -141,6 +152,35 @@ class Model(ABC, Generic[S]):
         """A row that has to be asked before this one can be done; empty where it can."""
         del state, row
         return ""
+
+    def passes(self, state: S, call: Call, point: str) -> bool:
+        """Whether a call comes to a failpoint."""
+        del state, call, point
+        return True
+
+    def holding(self, point: str) -> tuple[str, Mapping[str, Any]]:
+        """The provocation that holds a call at a failpoint, and its arguments."""
+        return "hold_at", {"point": point, "fault": "hold"}
+
+    def before(self, call: Call) -> None:
+        """What has to be arranged before a call."""
+
+    def after(self, call: Call, answer: Answer | None) -> None:
+        """What came of a call beside its answer, once that is there or the call is held."""
+
+    def held(self, state: S, call: Call) -> S:
+        """The state that may be shown while a call is held."""
+        self.after(call, None)
+        return state
+
+    def learned(self, state: S) -> S:
+        """The state once everything agrees with what is shown: what that leaves open of a state that leaves it open."""
+        return state
+
+    def ended(self, state: S, worker: int) -> S:
+        """The state once the process of a worker has ended."""
+        del worker
+        return state
 
     def choosing(self, call: Call) -> Mapping[str, Any]:
         """The arguments of `chosen` that show what this call chose."""
@@ -168,7 +208,7 @@ def said(answer: Answer) -> str:
     """What an answer says, in words."""
     if answer.outcome != "ok":
         return answer.words
-    return FAILED if answer.value["status"] else DONE
+    return FAILED if (answer.value or {}).get("status") else DONE
 
 
 def is_done(answer: Answer) -> bool:

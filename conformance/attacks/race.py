@@ -18,3 +18,24 @@ def race(bench: Bench, kind: Kind[S]) -> None:
                 # The same by both, as a caller does that got no answer.
                 play.race([play.make(pair[0])] * 2)
                 play.compare()
+
+
+# How long what comes beside a held call has for itself, in seconds.
+_ALONE = 0.03
+
+
+def beside(bench: Bench, kind: Kind[S]) -> None:
+    """A call is held at each of its failpoints, and each other one comes meanwhile: some order explains both.
+
+    Each of them was done once at least while another overlapped it, or the test has shown nothing.
+    """
+    left = {*kind.beside, *(point for points in kind.stops.values() for point in points)}
+    with checked(bench, kind, workers=2) as play:
+        for other in kind.beside:
+            for row, points in kind.stops.items():
+                for point in points:
+                    done = play.overlap(point, play.make(row), play.make(other), _ALONE)
+                    play.compare()
+                    left -= {each for each, is_done in zip((point, other), done, strict=True) if is_done}
+    if left:
+        bench.fail("not_reached", f"{', '.join(sorted(left))}: never done while something overlapped it")

@@ -23,7 +23,7 @@ def retry(bench: Bench, kind: Kind[S]) -> None:
                     play.compare()
                 play.ask_again(call)
                 for how in ("restart", "kill"):
-                    play.session.begin_again(how)
+                    play.end(how)
                     play.ask_again(call)
                 play.leave()
                 play.ask(call, worker=1)

@@ -79,6 +79,16 @@ class SuiteSession:
         return self._workdir()
 
     @property
+    def config(self) -> Mapping[str, str]:
+        """What the session was opened with."""
+        return self._session.config
+
+    @property
+    def not_claimed(self) -> Mapping[str, str]:
+        """The capabilities that the adapter does not claim, and why."""
+        return self._session.not_claimed
+
+    @property
     def now(self) -> str:
         """The time of the session."""
         return self._session.now

@@ -31,6 +31,7 @@ class Names(Model[frozenset[str]]):
     """A store of names, each of which is put once."""
 
     first, chosen, unavailable, exclusive = frozenset[str](), STORED, ("STORE_UNAVAILABLE",), False
+    points = ("before", "after")
 
     def __init__(self, session: SuiteSession) -> None:
         del session
@@ -72,6 +73,11 @@ class Session:
 
     def observe(self, *_: object) -> Mapping[str, Any]:
         return {"names": list(self.names)}
+
+    def start(self, *_: object) -> None:
+        """No answer comes."""
+
+    hold = reached = begin_again = start
 
 
 def playing(*answers: Answer, names: Sequence[str] = ()) -> tuple[Bench, CheckedSession[frozenset[str]]]:
@@ -152,6 +158,22 @@ def test_what_neither_happened_nor_was_there_is_a_finding() -> None:
     with pytest.raises(NonConformance) as found:
         play.compare(play.make("put"))
     assert "another names" in found.value.judgement.detail
+
+
+def test_what_is_killed_at_a_failpoint_behind_which_all_is_written_has_to_be_there() -> None:
+    _, play = playing()
+    call = play.make("put")
+    play.kill_at("before", call)
+    with pytest.raises(NonConformance) as found:
+        play.kill_at("after", call)
+    assert found.value.judgement.verdict is Verdict.LOST_DURABILITY
+
+
+def test_the_data_of_a_refusal_are_compared_and_may_have_to_lack_a_member() -> None:
+    due = Outcome("refused REUSED", None, {"conflict": "sender", "prefix": None})
+    told = [{"conflict": "sender"}, {"conflict": "sender", "prefix": "00"}, {}, None]
+    answers = [Answer("refused", None, "REUSED", None, data) for data in told]
+    assert [due.fits(each) for each in answers] == [True, False, False, False]
 
 
 def test_a_relation_that_was_not_met_is_not_proven() -> None:

@@ -314,7 +314,7 @@ class HistoryRunner:
         call = self._prepared(step, what)
         if call is None or not self._is_interruptible(call):
             return
-        self._devices.start(call, step.worker)
+        self._devices.start(replace(call, worker=step.worker))
         time.sleep(step.seconds)
         self._session.kill(step.worker)
         self._model.crashed = self._model.unsettled = self._disturbed = True
