@@ -2,87 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from holdfast.conformance.attacks.any_history import Step
+from holdfast.conformance.attacks.model import Call
 from holdfast.conformance.suites.mesh_delivery.broker_answers import ANSWERS
-from holdfast.conformance.suites.mesh_delivery.outbox_generate import draw, every_answer
-from holdfast.conformance.suites.mesh_delivery.outbox_model import Fate, Outbox
+from holdfast.conformance.suites.mesh_delivery.outbox_history import EveryAnswer, OfTwoProcesses
+from holdfast.conformance.suites.mesh_delivery.outbox_model import Outbox, OutboxModel, Round, Row, Try
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
-HOURS = 24
-REQUEST = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "AA"}
-SEND = {"mesh_id": "5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60", "request": REQUEST}
+SECOND, LIMIT = timedelta(seconds=1), timedelta(hours=24)
+ROW = Row("5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60", "00", NOW, NOW, taken=NOW)
 
 
-def taken_in(name: str = "one") -> Outbox:
-    """An outbox with one send."""
-    outbox = Outbox(HOURS)
-    outbox.add(name, SEND, NOW)
-    return outbox
+def tried(*answers: str) -> list[Row]:
+    """What the row may be behind attempts that were answered so."""
+    return [*ROW.tried([Try("one", ANSWERS[name], f"message {at}", NOW) for at, name in enumerate(answers)])]
 
 
-def attempted(outbox: Outbox, fate: Fate, now: datetime = NOW) -> bool:
-    """One attempt of the row, with an answer of this fate."""
-    return outbox.attempted("one", (fate,), now, "message")
-
-
-def stored(outbox: Outbox, **changes: Any) -> dict[str, Any]:
+def stored(row: Row, **changes: Any) -> dict[str, Any]:
     """The row as a store has it."""
-    row = outbox.rows["one"][0]
     moment = int(NOW.timestamp())
     told = {"last_error": "why" if row.failed else None, "delivered_at": moment if row.status == "done" else None}
     found = {"status": row.status, "attempts": row.attempts, "broker_message_id": row.message_id, "enqueued_at": moment}
-    return {"one": {**found, **told, "request_fingerprint": {"blob": row.fingerprint}, **changes}}
+    return {**found, **told, "request_fingerprint": {"blob": row.fingerprint}, **changes}
+
+
+def answers_of(step: Step) -> Sequence[str]:
+    """The answers that a round of delivery is given."""
+    about = step.what.about if isinstance(step.what, Call) else None
+    return (about.answers or ()) if isinstance(about, Round) else ()
 
 
 def test_a_row_that_failed_rests_and_is_due_after_ten_minutes() -> None:
-    outbox = taken_in()
-    assert outbox.due(NOW) == {"one"}
-    assert attempted(outbox, Fate.AGAIN)
-    assert outbox.due(NOW) == set()
-    assert not attempted(outbox, Fate.DONE)
-    assert outbox.due(NOW + 599 * SECOND) == set()
-    assert outbox.due(NOW + 600 * SECOND) == {"one"}
+    assert ROW.must_be_sent(NOW, LIMIT)
+    (row,) = tried("unavailable")
+    assert [row.may_be_sent(NOW + seconds * SECOND, LIMIT) for seconds in (0, 30)] == [False, True]
     # Between the two it may be sent, and need not.
-    assert attempted(outbox, Fate.DONE, NOW + 30 * SECOND)
+    assert [row.must_be_sent(NOW + seconds * SECOND, LIMIT) for seconds in (30, 599, 600)] == [False, False, True]
 
 
-@pytest.mark.parametrize("status", ["pending", "dead"])
-def test_what_is_no_answer_leaves_open_whether_a_row_is_tried_again(status: str) -> None:
-    outbox = taken_in()
-    assert attempted(outbox, Fate.UNDONE)
-    assert outbox.narrow(stored(outbox, status=status)) is None
-    assert outbox.is_dead("one") is (status == "dead")
+@pytest.mark.parametrize(
+    ("answers", "statuses"),
+    [
+        (["first"], {"done"}),
+        (["conflict"], {"dead"}),
+        (["unavailable"], {"pending"}),
+        # What is no answer leaves open whether the row is tried again.
+        (["no-json"], {"pending", "dead"}),
+        (["conflict", "unavailable"], {"pending", "dead"}),
+        # What one of two rounds has delivered stays so, and either message may be its.
+        (["unavailable", "first"], {"done"}),
+        (["first", "conflict"], {"done"}),
+    ],
+)
+def test_of_rounds_that_overlap_any_answer_stands_but_what_is_delivered_stays(
+    answers: list[str], statuses: set[str]
+) -> None:
+    assert {row.status for row in tried(*answers)} == statuses
+    assert {row.attempts for row in tried(*answers)} == {*range(1, len(answers) + 1)}
 
 
 def test_a_daemon_that_died_leaves_open_how_many_attempts_count() -> None:
-    for attempts in (0, 1):
-        for status in ("inflight", "pending"):
-            outbox = taken_in()
-            outbox.died(NOW, {})
-            assert outbox.narrow(stored(outbox, attempts=attempts, status=status)) is None
-            assert outbox.due(NOW + 600 * SECOND) == {"one"}
-    outbox = taken_in()
-    outbox.died(NOW, {"one": ((Fate.DONE,), "message")})
-    assert outbox.narrow(stored(outbox, attempts=2)) is not None
+    rows = [*ROW.cut_short(NOW, LIMIT, [Try("one", ANSWERS["first"], "message", NOW)])]
+    found = {(row.status, row.attempts) for row in rows}
+    assert found == {("pending", 0), ("pending", 1), ("inflight", 0), ("inflight", 1), ("done", 1)}
+    assert all(row.must_be_sent(NOW + 600 * SECOND, LIMIT) for row in rows if row.is_open)
+    # What was left in flight may be found at any time.
+    assert any(row.agrees(stored(row, status="pending")) for row in rows if row.status == "inflight")
 
 
 def test_every_kind_of_answer_is_drawn_once_and_no_round_waits_for_two_late_ones() -> None:
+    session: Any = SimpleNamespace(config=OutboxModel.config, workers=2, now="2026-01-01T00:00:00Z", not_claimed={})
+    now: Any = SimpleNamespace(state=Outbox())
     for seed in range(20):
-        rounds = [dict(step.args)["answers"] for step in every_answer(Random(seed)) if step.what == "deliver"]
-        drawn = [name for answers in rounds for name in answers]
-        assert set(ANSWERS) <= set(drawn)
-        steps = draw(Random(seed), 60, 2)
-        assert all(dict(step.args)["answers"].count("late") < 2 for step in steps if "answers" in dict(step.args))
+        drawn, rounds = (
+            [answers_of(step) for step in kind(session).history(now, Random(seed), 0)]
+            for kind in (EveryAnswer, OfTwoProcesses)
+        )
+        assert set(ANSWERS) <= {name for answers in drawn for name in answers}
+        assert all([*answers].count("late") < 2 for answers in rounds)
 
 
 @pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
 def test_the_time_of_a_row_is_taken_in_any_unit_and_another_time_is_a_difference(unit: int) -> None:
     moment = int(NOW.timestamp())
-    assert taken_in().narrow(stored(taken_in(), enqueued_at=moment * unit)) is None
-    assert taken_in().narrow(stored(taken_in(), enqueued_at=(moment + 60) * unit)) is not None
+    assert ROW.agrees(stored(ROW, enqueued_at=moment * unit))
+    assert not ROW.agrees(stored(ROW, enqueued_at=(moment + 60) * unit))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum, auto, unique
 from typing import Any
-
-from holdfast.conformance.suites.mesh_delivery.outbox_model import Fate
 
 _ID, _CAPITALS = "{client_message_id}", "{CLIENT_MESSAGE_ID}"
 # In the place of the message that an answer is about.
@@ -23,6 +22,17 @@ _CONFLICT = {
     "conflict": "request_fingerprint_mismatch",
     "broker_fingerprint_prefix": "0123456789abcdef",
 }
+
+
+@unique
+class Fate(Enum):
+    """What an answer makes of a row (docs/contracts/mesh-delivery.md)."""
+
+    DONE = auto()
+    DEAD = auto()
+    AGAIN = auto()
+    # Tried again or dead, as the daemon likes.
+    UNDONE = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +118,3 @@ ANSWERS: Mapping[str, Said] = {
 UNSAID = ANSWERS["unavailable"]
 # Of these a round has one at most: a daemon waits for a second, and has two for a round.
 SLOW = frozenset({"late", "drip"})
-
-
-# The answers that the next requests get, each with the message that it is about.
-Armed = Sequence[tuple[Said, str]]
-
-
-def answer_at(armed: Armed, place: int) -> tuple[Said, str]:
-    """The answer to a request of a round, and the message that it is about."""
-    return armed[place] if place < len(armed) else (UNSAID, "")

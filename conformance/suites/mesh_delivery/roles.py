@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.histories import run_histories
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites.mesh_delivery.generate import BODIES, MEMBERS, MESHES, QUEUES, TOPICS, Step
+from holdfast.conformance.suites.mesh_delivery.sends import BODIES, MEMBERS, MESHES, QUEUES, TOPICS
 from holdfast.vectors.derive import derive
 
 _BROKER, _DAEMON = 0, 1
@@ -36,6 +37,20 @@ _WHOLE: Mapping[str, Any] = {"through": True}
 # More requests than a round can have.
 _ENOUGH = 200
 _STATES = frozenset({"pending", "inflight", "done"})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: its kind, the worker that does it, and what it is about."""
+
+    what: str
+    worker: int = 0
+    args: tuple[tuple[str, Any], ...] = ()
+    point: str = ""
+
+    def __str__(self) -> str:
+        about = " ".join(f"{name}={str(value)[:12]}" for name, value in self.args)
+        return " ".join(filter(None, (self.what, f"w{self.worker}", self.point, about)))
 
 
 def draw(dice: Random, length: int) -> list[Step]:

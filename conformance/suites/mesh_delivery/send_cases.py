@@ -11,9 +11,11 @@ from typing import Any
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.checked import checked
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be_refused
+from holdfast.conformance.suites.mesh_delivery.model import BrokerModel, accept, job, make
+from holdfast.conformance.suites.mesh_delivery.sends import ALICE, MESH, PLACES, args_of, made, must_be_refused
 from holdfast.conformance.suites.mesh_delivery.server import WRONG
 from holdfast.conformance.suites.mesh_delivery.suite import KEY, requests_to_send
 from holdfast.vectors.derive import derive
@@ -127,31 +129,21 @@ def test_a_retry_tells_the_very_moment_that_is_stored(bench: Bench) -> None:
 def test_ids_that_a_transport_may_spoil_are_each_another_one(bench: Bench) -> None:
     """Over HTTP and over a WebSocket; each id comes back as it was sent, and is stored so."""
     for transport in _transports(bench):
-        with bench.session(config={"transport": transport}) as session:
-            made(session)
-            for due in ("accepted new", "accepted prior"):
-                for name in _IDS:
-                    answer = session.call("accept", args_of(name))
-                    told = bench.must_be(answer, due, f"{name!r} over {transport}")["client_message_id"]
-                    bench.same(told, name, "wrong_reason", f"the id over {transport}")
-            stored = sorted(row["client_message_id"] for row in session.observe("broker_state")["dedupe"])
-            if stored != sorted(_IDS):
-                lost = [name for name in _IDS if name not in stored]
-                bench.fail("lost_durability", f"ids over {transport}", expected=f"{lost}", received=f"{stored}")
+        with checked(bench, BrokerModel, config={**BrokerModel.config, "transport": transport}) as play:
+            play.ask(make(MESH))
+            for name in _IDS * 2:
+                play.ask(accept(args_of(name)))
 
 
 @clause("MESH-4.6-J2", "MESH-4.5-R4", provocations=("make_mesh",))
 def test_letters_of_several_bytes_come_whole_over_every_transport(bench: Bench) -> None:
     """The harness sends them as they are, and lets the parts of a request end within one."""
     for transport in _transports(bench):
-        with bench.session(config={"transport": transport}) as session:
-            made(session, _WIDE)
+        with checked(bench, BrokerModel, config={**BrokerModel.config, "transport": transport}) as play:
             topics = [PLACES["topic"], _WIDE]
+            play.ask(job("make_mesh", mesh_id=MESH, members=[ALICE], topics=topics, queues=[]))
             for number, topic in enumerate(topics):
-                args = args_of(str(number), destination_ref=topic)
-                bench.must_be(session.call("accept", args), "accepted new", f"a send to {topic} over {transport}")
-            stored = [row["destination_ref"] for row in session.observe("broker_state")["dedupe"]]
-            bench.same(stored, topics, "lost_durability", "the destinations")
+                play.ask(accept(args_of(str(number), destination_ref=topic)))
 
 
 @clause("MESH-4.6-J2", "MESH-4.5-R4", "MESH-4.1-B1", provocations=("make_mesh",))

@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.cases.values import base64url
 
-MESH = "5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60"
-ALICE, BOB = "a" * 64, "b" * 64
+Args = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """A mesh and what belongs to it."""
+
+    members: tuple[str, ...]
+    topics: tuple[str, ...]
+    queues: tuple[str, ...]
+
+    def has(self, kind: str, reference: str) -> bool:
+        """Whether a message can go there."""
+        return reference in {"topic": self.topics, "dm": self.members, "queue": self.queues}[kind]
+
+
+MESHES = ("5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60", "7c9e6679-7425-40de-944b-e07fc1f90ae7")
+MEMBERS = tuple(f"{digit}" * 64 for digit in "abc")
+TOPICS, QUEUES = ("alerts", "Alerts"), ("jobs",)
+# Each mesh has a member, a topic and a queue that the other has not.
+MADE = {
+    MESHES[0]: Mesh((*MEMBERS, "d" * 64), (*TOPICS, "here"), (*QUEUES, "nearby")),
+    MESHES[1]: Mesh((*MEMBERS, "e" * 64), (*TOPICS, "there"), (*QUEUES, "far")),
+}
+BODIES = tuple(base64url(text) for text in (b"", b"hello", b"hello "))
+MESH = MESHES[0]
+ALICE, BOB = MEMBERS[:2]
 # One destination of each kind.
-PLACES = {"topic": "alerts", "dm": BOB, "queue": "jobs"}
+PLACES = {"topic": TOPICS[0], "dm": BOB, "queue": QUEUES[0]}
 
 
-class Compared:
-    """A session that is compared with a model."""
-
-    _bench: Bench
-    _session: SuiteSession
-
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromisoformat(self._session.now)
-
-    def _differs(self, verdict: str, what: str, due: Any, came: Any) -> None:
-        self._bench.fail(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
-
-    def _weigh(self, verdict: str, what: str, due: Any, came: Any) -> None:
-        """The same, unless it is a wrong answer only, behind which the history goes on."""
-        self._bench.weigh(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
-
-    def _must_be(self, came: Any, due: Any, verdict: str, what: str) -> None:
-        if came != due:
-            self._weigh(verdict, what, due, came)
-
-
-def made(session: SuiteSession, *topics: str) -> None:
-    """The mesh with two members and all destinations, and with more topics."""
-    names = {"topics": [PLACES["topic"], *topics], "queues": [PLACES["queue"]]}
+def made(session: SuiteSession) -> None:
+    """The mesh with two members and all destinations."""
+    names = {"topics": [PLACES["topic"]], "queues": [PLACES["queue"]]}
     session.provoke("make_mesh", {"mesh_id": MESH, "members": [ALICE, BOB], **names})
 
 
