@@ -27,7 +27,8 @@ def values_of(contract: str, config: Mapping[str, str], places: Collection[str] 
         if name not in values:
             named = (TEMPLATE_KEY,) if places is _OF_OTHERS else places
             raise OpenError(f"config {name}: no such key; known keys: {', '.join((*named, *values))}")
-        values[name] = text if isinstance(values[name], str) else _number(name, text)
+        # One that has no value of its own, such as the address of a broker, takes any text.
+        values[name] = _number(name, text) if isinstance(values[name], int) else text
     return values
 
 
