@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.test_starvation import crowded
-from tests.hostile.verify import HERE, assert_nothing_remains, environment, temp_folder
+from tests.hostile.verify import HERE, assert_nothing_remains, holdfast, temp_folder
 
 # Both hierarchies of control groups: the folder, the file of the limit, and what half a processor is in it.
 GROUPS = (
@@ -70,15 +69,7 @@ def unproven(
     narrowed = ["-k", " or ".join(cases)] if cases else []
     words = ["verify", *options, *narrowed, "--evidence", "run.jsonl", *target]
     with temp_folder() as temp:
-        done = subprocess.run(
-            [*before, sys.executable, "-m", "holdfast.conformance.cli", *words],
-            cwd=folder,
-            env=environment(temp),
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        done = holdfast(*words, temp=temp, cwd=folder, before=before, limit=LIMIT_S)
         assert_nothing_remains(temp)
     evidence = folder / "run.jsonl"
     assert evidence.exists(), done.stderr

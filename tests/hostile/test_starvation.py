@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from holdfast.conformance.adapter.starvation import BEAT_S, SERVERS, Heartbeat, 
 from holdfast.conformance.adapter.worker import AdapterCommand
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.expect import failure_of
-from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cases.session import EXCHANGE, START, Action, open_request
 from holdfast.conformance.steps.calls import FINISH
 from holdfast.conformance.steps.calls import START as START_STEP
@@ -34,6 +33,9 @@ from tests.hostile.verify import ADAPTERS, LIMIT_S, adapter, environment, temp_f
 from tests.pace import busy
 from tests.process.leftovers import until
 
+TWO_PROCESSORS = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="the kit and the crowd need a processor each"
+)
 SHELF = "toy/once/a-put-key-stands-on-the-shelf"
 # Deadlines of a request: of the kit's own runs here, and of the processes that are watched alone.
 SLOW, OP_S = 0.25, 0.6
@@ -67,9 +69,7 @@ def stopped_once(folder: Path, takes: str, seconds: float) -> tuple[Mapping[str,
             stderr=subprocess.DEVNULL,
         )
         try:
-            until = time.monotonic() + busy(LIMIT_S)
-            while not mark.exists() and kit.poll() is None and time.monotonic() < until:
-                time.sleep(0.005)
+            until(lambda: mark.exists() or kit.poll() is not None, within=busy(LIMIT_S))
             os.kill(kit.pid, signal.SIGSTOP)
             after_s = time.time() - mark.stat().st_mtime
             time.sleep(seconds)
@@ -94,12 +94,12 @@ def test_an_answer_that_came_while_the_kit_was_stopped_is_an_answer(tmp_path: Pa
 
 
 @contextmanager
-def crowded(cpu: int, burners: int) -> Iterator[None]:
+def crowded(cpu: int, burners: int) -> Iterator[Sequence[subprocess.Popen[bytes]]]:
     """One processor on which `burners` other processes want to run."""
     words = ["-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
     running = [subprocess.Popen([sys.executable, *words]) for _ in range(burners)]
     try:
-        yield
+        yield running
     finally:
         for one in running:
             one.kill()
@@ -127,7 +127,7 @@ def asked(takes: str, folder: Path) -> Event | None:
             process.kill()
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the kit and the crowd need a processor each")
+@TWO_PROCESSORS
 def test_an_adapter_that_gets_no_processor_is_not_called_hung(tmp_path: Path) -> None:
     came = asked("work-1.5", tmp_path)
     assert came is not None, "it cannot have worked for 1.5 s in twice its deadline"
@@ -135,7 +135,7 @@ def test_an_adapter_that_gets_no_processor_is_not_called_hung(tmp_path: Path) ->
     assert "the machine was too busy" in came.detail
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the kit and the crowd need a processor each")
+@TWO_PROCESSORS
 def test_an_adapter_that_sleeps_is_not_excused_by_a_crowd(tmp_path: Path) -> None:
     came = asked("for-ever", tmp_path)
     assert came is not None
@@ -154,28 +154,32 @@ def test_a_heartbeat_that_is_in_time_has_lost_nothing_and_one_that_was_held_says
     assert heart.lost(began, ended) <= (ended - began) / 1e9
 
 
-def _looked(folder: Path, deadlines: Deadlines) -> list[Record]:
-    """A session and five calls of an adapter that takes 0.4 s for each."""
-    folder.mkdir()
-    command = AdapterCommand(adapter("slow_every_time", "0.4"), adapter_environment(), deadlines)
+OPENED = open_request("toy", "fresh", clock=START, seed="s", config={})
+LOOK = {"op": "call", "method": "state", "args": {}}
+
+
+@contextmanager
+def driven(folder: Path, takes: str, *, op: float, session: float) -> Iterator[Driver]:
+    """Drives the worker of an adapter that takes so long for each call."""
+    deadlines = Deadlines(start=60.0, op=op, session=session)
+    command = AdapterCommand(adapter("slow_every_time", takes), adapter_environment(), deadlines)
     with Janitor() as janitor:
         pool = WorkerPool(command, janitor=janitor)
+        # As if the run had begun long ago: a moment that stands alone is a large number.
+        pool.epoch_ns -= 10**13
         pool.get(0)
-        driver = Driver(pool, folder, config={})
-        opened = open_request("toy", "fresh", clock=START, seed="s", config={})
-        look = {"op": "call", "method": "state", "args": {}}
-        records = [
-            record
-            for request in (opened, *[look] * 5)
-            for record in driver.execute(Action(EXCHANGE, "asked", ((0, request),)))
-        ]
+        yield Driver(pool, folder, config={})
         pool.abort()
-    return records
 
 
-def test_a_session_whose_time_is_used_up_says_so_and_one_with_more_time_ends(tmp_path: Path) -> None:
-    deadlines = Deadlines(start=60.0, op=60.0, session=1.5)
-    records = _looked(tmp_path / "short", deadlines)
+@pytest.mark.parametrize("session", [1.5, 60.0])
+def test_a_session_whose_time_is_used_up_says_so_and_one_with_more_time_ends(session: float, tmp_path: Path) -> None:
+    with driven(tmp_path, "0.4", op=60.0, session=session) as driver:
+        asked = [driver.execute(Action(EXCHANGE, "asked", ((0, request),))) for request in (OPENED, *[LOOK] * 5)]
+    records = [record for each in asked for record in each]
+    if session == 60.0:
+        assert all(record.answer for record in records)
+        return
     silent = next(record for record in records if record.answer is None)
     assert silent.n > 1, "what came in its time was taken"
     judged = failure_of(silent)
@@ -185,23 +189,13 @@ def test_a_session_whose_time_is_used_up_says_so_and_one_with_more_time_ends(tmp
         assert judged.silence is FailureMode.BUDGET, judged
         assert "1.5 s of the session are used up" in judged.detail
     assert "--slow" in judged.advice
-    assert all(record.answer for record in _looked(tmp_path / "long", deadlines.scaled(40)))
 
 
 def test_a_session_with_a_call_that_was_sent_and_not_yet_awaited_has_spent_no_less_than_nothing(tmp_path: Path) -> None:
-    deadlines = Deadlines(start=60.0, op=60.0, session=0.3)
-    command = AdapterCommand(adapter("slow_every_time", "0.4"), adapter_environment(), deadlines)
-    with Janitor() as janitor:
-        # As if the run had begun long ago: a moment that stands alone is a large number.
-        pool = WorkerPool(command, janitor=janitor)
-        pool.epoch_ns -= 10**13
-        driver = Driver(pool, tmp_path, config={})
-        look = {"op": "call", "method": "state", "args": {}}
-        opened = open_request("toy", "fresh", clock=START, seed="s", config={})
-        driver.execute(Action(EXCHANGE, "opened", ((0, opened),)))
-        driver.execute(Action(START_STEP, "sent", ((0, look),)))
+    with driven(tmp_path, "0.4", op=60.0, session=0.3) as driver:
+        driver.execute(Action(EXCHANGE, "opened", ((0, OPENED),)))
+        driver.execute(Action(START_STEP, "sent", ((0, LOOK),)))
         (record,) = driver.execute(Action(FINISH, "awaited"))
-        pool.abort()
     assert record.event is not None
     assert record.event["kind"] in {"budget", "busy"}, record.event
     assert not re.search(r"-\d", record.event["detail"]), record.event
@@ -209,18 +203,8 @@ def test_a_session_with_a_call_that_was_sent_and_not_yet_awaited_has_spent_no_le
 
 
 def test_a_request_that_had_nearly_all_of_its_deadline_hangs_though_the_session_ended_sooner(tmp_path: Path) -> None:
-    command = AdapterCommand(
-        adapter("slow_every_time", "60"),
-        adapter_environment(),
-        Deadlines(start=60.0, op=0.5, session=0.5),
-    )
-    with Janitor() as janitor:
-        pool = WorkerPool(command, janitor=janitor)
-        pool.get(0)
-        driver = Driver(pool, tmp_path, config={})
-        look = {"op": "call", "method": "state", "args": {}}
-        (record,) = driver.execute(Action(EXCHANGE, "asked", ((0, look),)))
-        pool.abort()
+    with driven(tmp_path, "60", op=0.5, session=0.5) as driver:
+        (record,) = driver.execute(Action(EXCHANGE, "asked", ((0, LOOK),)))
     assert record.event is not None
     assert record.event["kind"] in {"hang", "busy"}, record.event
 
@@ -243,14 +227,12 @@ def test_who_waits_for_a_disk_when_the_time_is_over_is_not_to_blame(program: str
         child.wait()
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the kit and the crowd need a processor each")
+@TWO_PROCESSORS
 def test_an_adapter_that_waits_for_a_server_without_a_processor_is_not_to_blame() -> None:
     cpu = max(os.sched_getaffinity(0))
-    words = ["-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
     adapter = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    server = subprocess.Popen([sys.executable, *words])
     try:
-        with crowded(cpu, 4):
+        with crowded(cpu, 5) as (server, *_):
             # Until all of them run; only then is the processor short.
             time.sleep(1.0)
             for servers, due in (((), False), ((server.pid,), True)):
@@ -262,6 +244,5 @@ def test_an_adapter_that_waits_for_a_server_without_a_processor_is_not_to_blame(
                 assert bool(found) is due or "holdfast itself" in found, found
     finally:
         SERVERS.discard(server.pid)
-        for child in (adapter, server):
-            child.kill()
-            child.wait()
+        adapter.kill()
+        adapter.wait()
