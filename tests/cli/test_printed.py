@@ -105,11 +105,11 @@ def test_console_and_tables_print_a_value_on_lines_of_the_kit(value: str, other:
     assert json.loads(shown.splitlines()[-1]) == {"name": value, "##": [other]}
 
 
-def test_names_of_an_adapter_make_no_lines_and_no_commands_in_any_output(tmp_path: Path) -> None:
+def test_names_of_an_adapter_make_no_lines_no_tricks_and_no_commands_in_any_output(tmp_path: Path) -> None:
     words = ("--", *adapter("ci_commands"))
     with temp_folder() as temp:
         seen = [
-            holdfast("verify", "--contract", "toy", "-k", "refused", "--slow", "0.5", *words, temp=temp, cwd=tmp_path),
+            holdfast("verify", "--contract", "toy", "--slow", "0.5", *words, temp=temp, cwd=tmp_path),
             holdfast("doctor", "--contract", "toy", "--slow", "0.5", *words, temp=temp, cwd=tmp_path),
             holdfast("gate", "holdfast-out/run.jsonl", "--require", "toy", temp=temp, cwd=tmp_path),
             holdfast("verify", "--slow", "\n::error::x", *words, temp=temp, cwd=tmp_path),
@@ -120,6 +120,8 @@ def test_names_of_an_adapter_make_no_lines_and_no_commands_in_any_output(tmp_pat
         assert ended.returncode in (0, 12, 64), said
         assert "Traceback" not in said
         assert not commands_in(said)
+        assert not [name for name in ("\x1b", "\x07", "\u202e", "\r") if name in said]
+        # A line of its own could be taken for a line of the kit.
         assert "CAN_PROCEED = YES" not in [line.strip() for line in lines_of(said)], said
 
 

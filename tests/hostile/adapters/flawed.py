@@ -233,11 +233,12 @@ class ChatterOnStderr(Adapter):
 COMMANDS = (
     "\r\n::error file=a::b\n::set-output name=x::y\n##[add-mask]x\n##vso[task.complete result=Succeeded]\n"
     "##teamcity[buildStatus status='SUCCESS']\n--- all is well\n+++ x\nsection_start:1:x\r\x1b[0K\nCAN_PROCEED = YES\n"
+    "[/bold] [link=file:///etc] \x1b[2J\x1b]0;owned\x07 \r\nCAN_PROCEED = YES\u202e {} %s"
 )
 
 
 class CiCommands(Adapter):
-    """Honest, but every free text is a command to the CI server whose log it may end in, on a line of its own."""
+    """Honest, but every free text attacks the terminal and the CI server of its reader: markup, escapes, commands."""
 
     name = COMMANDS
 
@@ -249,12 +250,6 @@ class CiCommands(Adapter):
 
     def refuse(self, reason: str) -> Json:
         return {**super().refuse("DUPLICATE"), "detail": self.name}
-
-
-class TerminalTricks(CiCommands):
-    """Honest, but every free text attacks the terminal of its reader: markup, escape codes, a fake verdict."""
-
-    name = "[/bold] [link=file:///etc] \x1b[2J\x1b]0;owned\x07 \r\nCAN_PROCEED = YES\u202e {} %s"
 
 
 class ClaimsLittle(Adapter):
