@@ -48,40 +48,27 @@ def call(*words: str) -> Any:
     return CliRunner().invoke(app, list(words))
 
 
-def test_a_good_run_may_proceed_with_exit_0(good: str) -> None:
-    result = call(good, "--require", "toy")
-    assert result.exit_code == 0
-    assert result.stdout.splitlines()[0] == "CAN_PROCEED = YES"
-
-
-def test_a_run_that_failed_open_may_not_and_says_why(bench: Bench) -> None:
-    result = call(str(recent(bench, flaw="accepts duplicates")), "--require", "toy")
-    assert result.exit_code == 10
-    assert result.stdout.splitlines()[0] == "CAN_PROCEED = NO"
-    assert "fail_open: toy: " in result.stdout
-    assert "toy/once/a-second-put-of-a-key-is-refused" in result.stdout
-
-
-def test_core_prints_how_many_cases_it_leaves_out(good: str) -> None:
-    result = call(good, "--require", "toy/core")
-    assert result.exit_code == 0
-    assert "1 cases need provocations and are left out" in result.stdout
-
-
-def test_the_registrar_without_fitness_says_so(good: str) -> None:
-    result = call(good, "--require", "rs4a-replay")
-    assert result.exit_code == 12
-    assert "fitness_missing" in result.stdout
-
-
-@pytest.mark.parametrize("flaw", [None, "accepts duplicates"])
-@pytest.mark.parametrize("require", ["toy", "toy/core"])
-def test_the_json_form_fits_its_schema(bench: Bench, flaw: str | None, require: str) -> None:
-    result = call(str(recent(bench, flaw=flaw)), "--require", require, "--format", "json")
+@pytest.mark.parametrize(
+    ("flaw", "require", "status", "words"),
+    [
+        (None, "toy", 0, []),
+        (None, "toy/core", 0, ["1 cases need provocations and are left out"]),
+        (None, "rs4a-replay", 12, ["fitness_missing"]),
+        ("accepts duplicates", "toy", 10, ["fail_open: toy: ", "toy/once/a-second-put-of-a-key-is-refused"]),
+        ("accepts duplicates", "toy/core", 10, ["fail_open: toy/core: "]),
+    ],
+)
+def test_a_decision_has_its_exit_status_and_its_words_as_text_and_as_json(
+    bench: Bench, flaw: str | None, require: str, status: int, words: list[str]
+) -> None:
+    command = [str(recent(bench, flaw=flaw)), "--require", require]
+    result, can = call(*command), "NO" if status else "YES"
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (status, f"CAN_PROCEED = {can}")
+    assert all(word in result.stdout for word in words)
+    result = call(*command, "--format", "json")
     said = json.loads(result.stdout)
     assert schema.explain(schema.published_validator("gate"), said) is None
-    assert said["exit"] == result.exit_code
-    assert said["can_proceed"] == ("YES" if result.exit_code == 0 else "NO")
+    assert (said["can_proceed"], said["exit"], result.exit_code) == (can, status, status)
 
 
 def test_the_json_form_of_an_empty_file_fits_its_schema(tmp_path: Path) -> None:

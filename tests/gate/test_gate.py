@@ -34,7 +34,7 @@ from holdfast.reports.evidence import (
 from holdfast.specs import SpecError, load_contract
 from holdfast.specs.model import Contract, Level, Proof
 
-from .conftest import ARTEFACTS, KIT, NOW, STARTED, Bench, Lines, forge
+from .conftest import ARTEFACTS, CALM, KIT, NOW, STARTED, Bench, Edit, Lines, forge
 from .conftest import NONCE as NONCE_OF_RUN
 
 SECOND = "toy/once/a-second-put-of-a-key-is-refused"
@@ -86,6 +86,7 @@ def stretched(lines: Lines) -> None:
     next(line for line in lines if line["type"] == "exchange")["received_us"] = 7 * 60 * 1_000_000
 
 
+EXCUSED, UNSUPPORTED = f"{NONCE} is wrong_reason, excused by issue 17", f"{NONCE} is unsupported, only a SHOULD"
 R, WEEK, CORE, LATER = ReasonCode, timedelta(days=7), {"extent": Extent.CORE}, timedelta(microseconds=1)
 FOREIGN = Artefacts.of([structs.replace(ARTEFACTS.files[0], sha256="e" * 64)])
 FRESH = structs.replace(KIT, digest="sha256:" + "d" * 64)
@@ -96,7 +97,21 @@ def older(bench: Bench, **changes: Any) -> dict[str, Any]:
     return {"baseline": read_evidence(baseline(bench, **changes))}
 
 
-# What stands in the way of a run: the run, what the gate is told besides, and its reasons, with what they name.
+def lenient(bench: Bench) -> dict[str, Any]:
+    """The contract, whose second clause is only a SHOULD."""
+    return {"contract": with_clause(bench, "TOY-02", level=Level.SHOULD)}
+
+
+def unsupported(bench: Bench) -> Path:
+    return bench.run(forced={NONCE: Verdict.UNSUPPORTED})
+
+
+def excused(bench: Bench) -> Path:
+    return bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"})
+
+
+# What stands in the way of a run: the run, what the gate is told besides, and its reasons, with what they name. Where
+# nothing stands in its way, these words are the notes of the decision.
 ROWS: dict[str, Any] = {
     "nothing": (Bench.run, {}, []),
     "a failure that is open": (lambda b: b.run(flaw="accepts duplicates"), {}, [R.FAIL_OPEN], SECOND),
@@ -161,6 +176,30 @@ ROWS: dict[str, Any] = {
         lambda b: b.run(forced={SECOND: Verdict.NO_VERDICT}, excused={SECOND: "issue 17"}),
         {},
         [R.NOT_PROVEN],
+    ),
+    "an excuse for a MUST": (excused, {}, [R.EXCUSED], NONCE),
+    "nothing, as excuses are allowed": (excused, {"expected": Expected(allow_excused=True)}, [], EXCUSED),
+    "nothing, as what is excused is a SHOULD": (excused, lenient, [], EXCUSED),
+    "nothing, as what is unsupported is a SHOULD": (unsupported, lenient, [], UNSUPPORTED),
+    "nothing, as that ends well": (lambda b: ended(unsupported(b), Exit.OK), lenient, [], UNSUPPORTED),
+    "an unsupported MUST that ends well": (lambda b: ended(unsupported(b), Exit.OK), {}, [R.NOT_PROVEN]),
+    "a contract without cases": (
+        Bench.run,
+        lambda b: {"contract": structs.replace(b.contract, cases=(), clauses={})},
+        [R.OTHER_PLAN, R.ZERO_CASES],
+    ),
+    "a MUST that no case covers": (Bench.run, lambda b: {"contract": with_clause(b, "TOY-06")}, [R.CLAUSES_UNCOVERED]),
+    "nothing, as a MUST cannot be tested": (
+        Bench.run,
+        lambda b: {"contract": with_clause(b, "TOY-06", not_testable="it cannot be observed")},
+        [],
+        "toy: 1 clauses cannot be tested, so nothing proves them (TOY-06)",
+    ),
+    "nothing, of the core": (
+        lambda b: b.run(forced={HELD: Verdict.UNSUPPORTED}),
+        CORE,
+        [],
+        "toy/core: 1 cases need provocations and are left out",
     ),
     "an end that says it is incomplete": (lambda b: ended(b.run(), Exit.INCOMPLETE), {}, [R.NOT_PROVEN]),
     "an end better than its verdicts": (
@@ -256,40 +295,11 @@ def test_what_stands_in_the_way_of_a_run_is(what: str, bench: Bench) -> None:
     run, told, due, *words = ROWS[what]
     decision = bench.decide(run(bench), **(told(bench) if callable(told) else told))
     assert list(dict.fromkeys(codes(decision))) == due
-    assert all(word in str([(reason.text, reason.cases) for reason in decision.reasons]) for word in words)
-
-
-def test_an_unsupported_should_is_only_noted(bench: Bench) -> None:
-    lenient = with_clause(bench, "TOY-02", level=Level.SHOULD)
-    decision = bench.decide(bench.run(forced={NONCE: Verdict.UNSUPPORTED}), contract=lenient)
-    assert decision.can_proceed == "YES"
-    assert decision.notes == (f"{NONCE} is unsupported, only a SHOULD",)
-
-
-@pytest.mark.parametrize("end", [Exit.OK, Exit.INCOMPLETE])
-def test_a_run_ends_well_or_incomplete_beside_an_unsupported_should(bench: Bench, end: Exit) -> None:
-    lenient = with_clause(bench, "TOY-02", level=Level.SHOULD)
-    path = ended(bench.run(forced={NONCE: Verdict.UNSUPPORTED}), end)
-    assert bench.decide(path, contract=lenient).can_proceed == "YES"
-    assert codes(bench.decide(path)) == [ReasonCode.NOT_PROVEN]
-
-
-def test_an_excused_must_holds_with_11_unless_that_is_allowed(bench: Bench) -> None:
-    path = bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"})
-    held = bench.decide(path)
-    assert codes(held) == [ReasonCode.EXCUSED]
-    assert (held.exit, held.reasons[0].cases) == (Exit.NON_CONFORMING, (NONCE,))
-    decision = bench.decide(path, expected=Expected(allow_excused=True))
-    assert decision.can_proceed == "YES"
-    assert decision.notes == (f"{NONCE} is wrong_reason, excused by issue 17",)
-
-
-def test_an_excused_should_is_only_noted(bench: Bench) -> None:
-    lenient = with_clause(bench, "TOY-02", level=Level.SHOULD)
-    path = bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"})
-    decision = bench.decide(path, contract=lenient)
-    assert decision.can_proceed == "YES"
-    assert decision.notes == (f"{NONCE} is wrong_reason, excused by issue 17",)
+    if due:
+        assert all(word in str([(reason.text, reason.cases) for reason in decision.reasons]) for word in words)
+    else:
+        assert decision.notes == tuple(words)
+        assert decision.left_out == ((HELD,) if told == CORE else ())
 
 
 def test_an_excused_fail_open_never_opens_the_gate(bench: Bench) -> None:
@@ -298,30 +308,6 @@ def test_an_excused_fail_open_never_opens_the_gate(bench: Bench) -> None:
     path = bench.run(flaw="accepts duplicates", excused=excused)
     decision = bench.decide(path, expected=Expected(allow_excused=True))
     assert codes(decision) == [ReasonCode.EXCUSED_FAIL_OPEN]
-
-
-def test_core_leaves_out_what_needs_provocations_and_says_so(bench: Bench) -> None:
-    path = bench.run(forced={HELD: Verdict.UNSUPPORTED})
-    assert codes(bench.decide(path)) == [ReasonCode.NOT_PROVEN]
-    decision = bench.decide(path, extent=Extent.CORE)
-    assert decision.can_proceed == "YES"
-    assert decision.left_out == (HELD,)
-    assert decision.notes == ("toy/core: 1 cases need provocations and are left out",)
-
-
-def test_a_contract_without_cases_proves_nothing(bench: Bench) -> None:
-    empty = structs.replace(bench.contract, cases=(), clauses={})
-    decision = bench.decide(bench.run(), contract=empty)
-    assert ReasonCode.ZERO_CASES in codes(decision)
-
-
-def test_a_must_that_no_case_covers_is_held(bench: Bench) -> None:
-    wider = with_clause(bench, "TOY-06")
-    assert codes(bench.decide(bench.run(), contract=wider)) == [ReasonCode.CLAUSES_UNCOVERED]
-    untestable = with_clause(bench, "TOY-06", not_testable="it cannot be observed")
-    decision = bench.decide(bench.run(), contract=untestable)
-    assert decision.can_proceed == "YES"
-    assert "TOY-06" in decision.notes[0]
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema": 1}'])
@@ -373,30 +359,23 @@ def _several(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cases, "processors", lambda: 3)
 
 
-def _told_to_conform(lines: Lines) -> None:
-    told = {"verdict": "conforms", "side": None, "n": None, "silence": None}
-    for line in lines:
-        if line["type"] == "verdict":
-            line.update(told, detail="", expected="", received="", advice="")
-
-
-@pytest.mark.parametrize("flaw", [None, "accepts duplicates", "confuses reasons"])
+@pytest.mark.parametrize(
+    ("flaw", "edit"),
+    [
+        (None, list.copy),
+        ("accepts duplicates", list.copy),
+        ("confuses reasons", list.copy),
+        ("accepts duplicates", CALM),
+    ],
+)
 def test_several_processes_give_the_reasons_of_one(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, flaw: str | None
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, flaw: str | None, edit: Edit
 ) -> None:
-    path = bench.run(flaw=flaw)
+    path = forge(bench.run(flaw=flaw), edit)
     one = bench.decide(path)
+    assert any(reason.code is ReasonCode.JUDGED_OTHERWISE for reason in one.reasons) == (edit is CALM)
     _several(monkeypatch)
     assert bench.decide(path) == one
-
-
-def test_a_verdict_that_its_exchanges_do_not_show_holds_the_gate_in_any_process(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _several(monkeypatch)
-    decision = bench.forged(_told_to_conform, flaw="accepts duplicates")
-    assert ReasonCode.JUDGED_OTHERWISE in [reason.code for reason in decision.reasons]
-    assert SECOND in [case for reason in decision.reasons for case in reason.cases]
 
 
 def test_a_judging_process_that_dies_opens_no_gate(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

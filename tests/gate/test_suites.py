@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from holdfast.conformance.attacks.bench import Bench as Suite
 from holdfast.conformance.cases.record import CaseResult, Judgement, Record
@@ -20,14 +19,12 @@ from holdfast.conformance.gate.model import GateReason, ReasonCode
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.interpret import CONFORMS
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
-from holdfast.conformance.run.recorder import Recorder
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
-from holdfast.reports.evidence import Claimed
 from holdfast.specs import Contract, contract_names, load_contract
 from holdfast.specs.loader import read_contract
-from tests.gate.conftest import NOW, SEED, Bench
+from tests.gate.conftest import SEED, Bench
 from tests.harness.suite_play import played, reference
 from tests.hostile.verify import temp_folder
 
@@ -214,14 +211,9 @@ def ran(test: str, mutant: str | None = None) -> CaseResult:
 
 def told_of(contract: Contract, folder: Path, result: CaseResult, *, excused: str | None = None) -> list[GateReason]:
     """What the gate says of the verdict of a run of this one result."""
-    bench, verdict = Bench(contract, folder), result.judgement.verdict.value
-    path, header = folder / f"{verdict}.jsonl", bench.header()
-    claimed = structs.replace(header.adapter, claims=(Claimed(contract.name, contract.version, {}),))
-    with Recorder(path) as writer:
-        writer.header(structs.replace(header, adapter=claimed))
-        writer.result(result, excused=excused)
-        writer.finish(verdict=verdict, exit_status=12, finished=NOW)
-    return [each for each in bench.decide(path).reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
+    bench = Bench(contract, folder)
+    decision = bench.decide(bench.one(result, excused=excused))
+    return [each for each in decision.reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
 
 
 def test_a_failed_suite_test_that_is_told_to_conform_holds_the_gate(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from holdfast.conformance.gate.decision import GateDecision, ReasonCode
 from holdfast.conformance.verdict import Exit
 
 from .alterations import believed_at
-from .conftest import NOW, Bench, Edit, Json, Lines, forge
+from .conftest import CALM, NOW, Bench, Edit, Json, Lines, forge, verdicts
 
 SECOND = "toy/once/a-second-put-of-a-key-is-refused"
 
@@ -71,19 +71,6 @@ def told(edit: Edit, code: ReasonCode, words: str = "", *, flaw: str | None = No
     return edit, code, words, flaw, Exit.FAIL_OPEN if opens else Exit.INCOMPLETE
 
 
-def verdicts(word: str = "", **changes: Any) -> Edit:
-    """Each verdict, or each of that word, is changed; the end of the run says that all is well."""
-
-    def edit(lines: Lines) -> None:
-        for line in lines:
-            if line["type"] == "verdict" and word in ("", line["verdict"]):
-                line.update(changes)
-        if not word:
-            lines[-1]["exit"] = 0
-
-    return edit
-
-
 def first(member: str) -> Edit:
     """A verdict that conforms has words beside it."""
     return lambda lines: of(lines, "verdict")[0].update({member: "crash" if member == "silence" else "all is well"})
@@ -139,8 +126,7 @@ def redated(lines: Lines) -> None:
 
 
 R, TWICE = ReasonCode, "accepts duplicates"
-INSTALLED, CLEAN = "than what is installed", {"verdict": "conforms", "detail": "", "expected": "", "received": ""}
-INVENTED, OTHER = "toy/once/invented", "sha256:" + "e" * 64
+INSTALLED, INVENTED, OTHER = "than what is installed", "toy/once/invented", "sha256:" + "e" * 64
 WORDS = ("detail", "expected", "received", "advice", "silence", "excused")
 NONSENSE: tuple[Json, ...] = (
     {}, {"outcome": 7}, {"outcome": "refused"}, {"outcome": "accepted"}, {"outcome": "ok", "value": {"entry": 3}},
@@ -160,7 +146,7 @@ FORGED: dict[str, Any] = {
     "artefacts": told(lambda x: [line for line in x if line["type"] != "artefacts"], R.DAMAGED, "which files ran"),
     "documents beside cases": told(lambda x: [*x[:-2], {**TABLE}, *x[-2:]], R.EXTRA_RESULTS),
     "verdicts": told(
-        verdicts(**CLEAN),
+        CALM,
         R.JUDGED_OTHERWISE,
         "recorded is conforms, its exchanges show fail_open",
         flaw=TWICE,
