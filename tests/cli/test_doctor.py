@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import sys
-import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast.conformance.doctor import conversation
 from tests import warm
-from tests.hostile.verify import LIMIT_S, environment
+from tests.hostile.verify import LIMIT_S, environment, mine
 
-ADAPTERS = Path(__file__).parents[1] / "hostile" / "adapters"
 GREETS = """
 class Mine(Adapter):
     def hello(self, request):
@@ -54,6 +48,12 @@ MISTAKES = {
         class Mine(Adapter):
             def send(self, message):
                 super().send({**message, "id": "x" + message["id"]})
+        Mine().run()
+        """,
+    "hello: compare its members with those in": """
+        class Mine(Adapter):
+            def send(self, message):
+                super().send({**message, "status": 200})
         Mine().run()
         """,
     "hello: as text": """
@@ -130,10 +130,7 @@ MISTAKES = {
 
 def examined(program: str, folder: Path, *hurried: str) -> dict[str, dict[str, Any]]:
     """What is said of an adapter, by the name of each examination."""
-    adapter = folder / "adapter.py"
-    begins = f"import sys, time\nsys.path.insert(0, {str(ADAPTERS)!r})\nfrom honest import Adapter\n"
-    adapter.write_text(begins + textwrap.dedent(program), encoding="utf-8")
-    words = ("doctor", "--contract", "toy", "--format", "json", *hurried, "--", sys.executable, str(adapter))
+    words = ("doctor", "--contract", "toy", "--format", "json", *hurried, "--", *mine(program, folder))
     ended = warm.run(words, cwd=folder, env=environment(folder), limit=LIMIT_S)
     return {each["name"]: each for each in json.loads(ended.stdout)["examinations"]}
 
@@ -141,30 +138,6 @@ def examined(program: str, folder: Path, *hurried: str) -> dict[str, dict[str, A
 # What never answers is waited for; a tenth of the deadline is as silent. A start is slow for a machine: below 1 the one
 # of the tests is taken for a usual one.
 HURRIED = {"Flush after each line": ("--slow", "0.1"), "Load what is large": ("--slow", "0.9")}
-# What tests/harness/test_verify_cli.py tries: the toy contract has no bytes, and no program starts.
-ELSEWHERE = ("Check the path and the execute permission.", "Decode strictly: ")
-
-
-def _advices(tree: ast.AST) -> Iterator[str]:
-    """The texts that stand in the place of an advice, up to what is filled in."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "advice":
-            texts = [node.value]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Examination":
-            texts = node.args[3:4]
-        else:
-            texts = node.elts[3:4] if isinstance(node, ast.Tuple) else []
-        for text in texts:
-            first = text.values[0] if isinstance(text, ast.JoinedStr) else text
-            if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                yield first.value
-
-
-def test_no_advice_of_the_doctor_is_untried() -> None:
-    advices = {*_advices(ast.parse(Path(conversation.__file__).read_text(encoding="utf-8")))}
-    assert len(advices) >= 20
-    tried = [mistake.partition(": ")[2] for mistake in MISTAKES] + [*ELSEWHERE]
-    assert [advice for advice in advices if not any(fragment in advice for fragment in tried)] == []
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

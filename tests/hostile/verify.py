@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,14 @@ def adapter(name: str, *words: str) -> tuple[str, ...]:
     """The command of an adapter in Python; those that are honest but for one thing are classes of one module."""
     own = ADAPTERS / f"{name}.py"
     return (sys.executable, *([str(own)] if own.exists() else [str(ADAPTERS / "flawed.py"), name]), *words)
+
+
+def mine(program: str, folder: Path) -> tuple[str, ...]:
+    """The command of an adapter whose `program` is written there: it knows the honest one, and may be a class of it."""
+    file = folder / "adapter.py"
+    begins = f"import os, sys, time\nsys.path.insert(0, {str(ADAPTERS)!r})\nfrom honest import Adapter\n"
+    file.write_text(begins + textwrap.dedent(program), encoding="utf-8")
+    return sys.executable, str(file)
 
 
 @dataclass(frozen=True, slots=True)
