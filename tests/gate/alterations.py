@@ -171,11 +171,12 @@ def resealing(draw: st.DrawFn, lines: Sequence[Line], labels: Mapping[str, str])
     if place.startswith("artefacts.files"):
         changed[-2] = _digested(changed[-2])
     if not place.startswith("footer.") and changed and changed[-1].get("type") == "footer":
-        changed[-1] = _in_line(changed)
+        changed[-1] = in_line(changed)
     return Alteration(place, words, _file(resealed(changed)))
 
 
-def _in_line(lines: Sequence[Line]) -> Line:
+def in_line(lines: Sequence[Line]) -> Line:
+    """The footer as it fits the lines before it."""
     said = [line.get("verdict") for line in lines if line.get("type") == "verdict"]
     found = [word for word in said if isinstance(word, str)]
     known = [Verdict(word) for word in found if word in {verdict.value for verdict in Verdict}]
@@ -212,12 +213,8 @@ def blind(draw: st.DrawFn, raws: Sequence[bytes]) -> Alteration:
     what = draw(st.sampled_from([*edits, "edit", "edit", "edit", "edit"]))
     if what == "edit":
         place, words, changed = draw(edited_lines(lines, {}))
-        return Alteration(place, words, _file([_raw(line) for line in changed]))
+        return Alteration(place, words, _file([strictjson.canonical(line) for line in changed]))
     return Alteration("file", what, edits[what]())
-
-
-def _raw(line: Line) -> bytes:
-    return strictjson.canonical(line)
 
 
 def _bytes(draw: st.DrawFn, whole: bytes) -> bytes:

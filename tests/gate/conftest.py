@@ -40,6 +40,7 @@ from holdfast.reports.evidence import (
 from holdfast.specs import Case, Contract
 from holdfast.specs.loader import read_contract
 from tests.forger import resealed
+from tests.gate.alterations import in_line
 from tests.harness.play import Player, Shelf
 
 TOY = Path(__file__).parents[1] / "toycontract"
@@ -159,12 +160,8 @@ def forge(path: Path, edit: Edit) -> Path:
     lines: Lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     changed = edit(lines)
     lines = lines if changed is None else changed
-    words = [line["verdict"] for line in lines if line["type"] == "verdict"]
     if lines[-1]["type"] == "footer" and not lines[-1].pop("left", False):
-        lines[-1]["counts"] = {word: words.count(word) for word in words}
-        lines[-1]["lines"] = len(lines) - 1
-        known = [Verdict(word) for word in words if word in {verdict.value for verdict in Verdict}]
-        lines[-1]["verdict"] = gravest_finding(known).value
+        lines[-1] = in_line(lines)
     path.write_bytes(b"".join(raw + b"\n" for raw in resealed(lines)))
     return path
 

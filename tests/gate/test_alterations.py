@@ -204,21 +204,14 @@ def test_ten_thousand_alterations_find_all_that_the_table_lists_and_no_more(tmp_
 # What takes more than one change.
 
 
-def forged_seed(run: Altering, folder: Path) -> bytes:
-    """A run with a chosen seed that resembles a generated one and claims to be fresh."""
-    path = folder / "chosen.jsonl"
+def test_a_chosen_seed_can_be_called_fresh_and_only_a_nonce_holds_that(tmp_path: Path) -> None:
+    run, path = Altering(parse_requirement("toy").contract, (), tmp_path / "toy.jsonl"), tmp_path / "chosen.jsonl"
     words = ["--contract", "toy", "--seed", "0" * 32, "--evidence", str(path), "--", sys.executable, str(HONEST)]
     warm.cold(warm.KIT, "verify", *words, check=True)
     lines = [json.loads(raw) for raw in path.read_bytes().splitlines()]
-    chosen = run.decide(path.read_bytes())
-    assert [reason.code.value for reason in chosen.reasons] == ["seed_chosen"]
+    assert [reason.code.value for reason in run.decide(path.read_bytes()).reasons] == ["seed_chosen"]
     assert run.decide(path.read_bytes(), Expected(allow_seed=True)).can_proceed == "YES"
     lines[0]["seed_origin"] = "fresh"
-    return b"".join(raw + b"\n" for raw in resealed(lines))
-
-
-def test_a_chosen_seed_can_be_called_fresh_and_only_a_nonce_holds_that(tmp_path: Path) -> None:
-    run = Altering(parse_requirement("toy").contract, (), tmp_path / "toy.jsonl")
-    data = forged_seed(run, tmp_path)
+    data = b"".join(raw + b"\n" for raw in resealed(lines))
     assert run.decide(data).can_proceed == "YES"
     assert {reason.code.value for reason in run.decide(data, Expected(nonce=NONCE)).reasons} == {"other_nonce"}
