@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
-import struct
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
+from tests.faults.stores.log import MAGIC, record, records
 from tests.faults.stores.serve import Kept, serve, sync_folder
 
-_HEAD = struct.Struct("<II")
 _SIZE = 1 << 16
-_MAGIC = b"mapped facts 1\n\0"
 
 
 class Mapped(Kept):
-    """Records one behind the other in a file of a fixed size; the first that is not whole is the end."""
+    """A log in a file of a fixed size; the first record that is not whole is the end."""
 
     def __init__(self, variant: str, where: str) -> None:
         self._syncs = variant == "right"
@@ -34,36 +29,25 @@ class Mapped(Kept):
         sync_folder(where)
         self._map = mmap.mmap(fd, _SIZE)
         os.close(fd)
-        if not any(self._map[: len(_MAGIC)]) and not any(self._map[:]):
-            self._map[: len(_MAGIC)] = _MAGIC
+        if not any(self._map[: len(MAGIC)]) and not any(self._map[:]):
+            self._map[: len(MAGIC)] = MAGIC
             self._map.flush()
-        if self._map[: len(_MAGIC)] != _MAGIC:
+        if self._map[: len(MAGIC)] != MAGIC:
             raise ValueError(f"{path.name} is no map of facts")
         self._facts: dict[str, str] = {}
-        self._end = len(_MAGIC)
-        for end, facts in self._records():
+        self._end = len(MAGIC)
+        for end, facts in records(self._map[:]):
             self._facts |= facts
             self._end = end
 
-    def _records(self) -> Iterator[tuple[int, dict[str, str]]]:
-        at = len(_MAGIC)
-        while at + _HEAD.size <= _SIZE:
-            size, check = _HEAD.unpack_from(self._map, at)
-            body = self._map[at + _HEAD.size : at + _HEAD.size + size]
-            at += _HEAD.size + size
-            if not size or len(body) != size or zlib.crc32(body) != check:
-                return
-            yield at, json.loads(body)
-
     def put(self, facts: dict[str, str]) -> None:
-        body = json.dumps(facts).encode()
-        record = _HEAD.pack(len(body), zlib.crc32(body)) + body
-        if self._end + len(record) > _SIZE:
+        data = record(facts)
+        if self._end + len(data) > _SIZE:
             raise OSError("the map is full")
-        self._map[self._end : self._end + len(record)] = record
+        self._map[self._end : self._end + len(data)] = data
         if self._syncs:
             self._map.flush()
-        self._end += len(record)
+        self._end += len(data)
         self._facts |= facts
 
     def close(self) -> None:
