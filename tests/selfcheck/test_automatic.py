@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import subprocess
 import sys
 from contextlib import ExitStack
 from functools import cache
@@ -359,25 +358,15 @@ def test_a_forkserver_that_does_not_come_up_is_a_failed_start() -> None:
             gone.start(["adapter"], adapter_environment())
 
 
-def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does."""
-    return warm.cold(warm.KIT, "selfcheck", "--automatic", *words, cwd=folder)
-
-
 @pytest.mark.parametrize("contract", ["jcs", pytest.param("mesh-delivery", marks=pytest.mark.sweep)])
 def test_a_few_mutants_of_one_contract_are_tried_and_counted(contract: str, tmp_path: Path) -> None:
-    done = selfcheck("--contract", contract, "--count", "4", "--seed", "a slice", "--format", "json", folder=tmp_path)
+    words = ("--contract", contract, "--count", "4", "--seed", "a slice", "--format", "json")
+    done = warm.cold(warm.KIT, "selfcheck", "--automatic", *words, cwd=tmp_path)
     data = json.loads(done.stdout)
     assert schema.explain(schema.published_validator("selfcheck-automatic"), data) is None
     (found,) = data["contracts"]
     assert found["tried"] == 4
     assert found["killed"] + found["equivalent"] == 4, done.stderr
-
-
-def test_a_mutant_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
-    done = selfcheck("--contract", "jcs", "--only", "jcs/reader.py:1:constant:9", folder=tmp_path)
-    assert done.returncode == 64
-    assert "jcs/reader.py:1:constant:9" in done.stderr
 
 
 def test_of_a_planted_bug_the_lines_of_the_methods_that_it_overrides_are_listed() -> None:

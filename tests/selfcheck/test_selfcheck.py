@@ -90,16 +90,19 @@ def test_a_bug_meets_the_whole_contract_with_a_store_that_all_of_it_can_be_run_w
     assert stores == {Extent.CLAUSES: "none", Extent.CASES: "postgres"}
 
 
-def test_an_unknown_mutant_is_a_usage_error(tmp_path: Path) -> None:
-    done = selfcheck("--mutant", "no-such-bug", folder=tmp_path)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--mutant", "no-such-bug"), "no-such-bug"),
+        # A planted bug among those of a program, and a place that has none.
+        (("--automatic", "--mutant", "utf8-ignored"), "--only"),
+        (("--automatic", "--contract", "jcs", "--only", "jcs/reader.py:1:constant:9"), "jcs/reader.py:1:constant:9"),
+    ],
+)
+def test_a_mutant_that_is_not_there_is_a_usage_error(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = selfcheck(*words, folder=tmp_path)
     assert done.returncode == 64
-    assert "no-such-bug" in done.stderr
-
-
-def test_a_planted_bug_among_those_of_a_program_is_a_usage_error(tmp_path: Path) -> None:
-    done = selfcheck("--automatic", "--mutant", "utf8-ignored", folder=tmp_path)
-    assert done.returncode == 64
-    assert "--only" in done.stderr
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize("run", [(), (Shown("a", ("C-1",), "conforms"),), (Shown("a", ("C-1",), "no_verdict"),)])
