@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -34,6 +34,7 @@ from holdfast.conformance.faults.report import (
     Work,
 )
 from holdfast.conformance.faults.sweep import Sweep
+from tests.hostile.verify import processes_of
 from tests.pace import busy
 
 MANY = str(Path(__file__).parent / "stores" / "many.py")
@@ -55,11 +56,10 @@ def test_a_store_of_many_writes_takes_neither_the_memory_nor_the_day(
     crash = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "crash", "--layer", "power", "--format", "json"]
     command = [*crash, "--seconds", str(seconds), "--", sys.executable, MANY, str(count), mode]
     began = time.monotonic()
-    pipe = os.popen(
-        " ".join([f"cd {tmp_path} && exec", *map(_quoted, [sys.executable, "-S", "-c", _MEASURE, *command])])
+    measured = subprocess.run(
+        [sys.executable, "-S", "-c", _MEASURE, *command], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=False
     )
-    with pipe:
-        kilobytes, said = pipe.read().split("\n", 1)
+    kilobytes, said = measured.stdout.split("\n", 1)
     took = time.monotonic() - began
     raw = json.loads(said)
     (power,) = raw["layers"]
@@ -69,10 +69,6 @@ def test_a_store_of_many_writes_takes_neither_the_memory_nor_the_day(
     assert int(kilobytes) < 256 * 1024
     assert power["tried"] <= power["total"]
     assert raw["exit"] == (12 if not power["clean"] and not power["findings"] else 10 * bool(power["findings"]))
-
-
-def _quoted(word: str) -> str:
-    return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def _trial(work: Work, *, floor: int = 3, seconds: float | None = None) -> Trial:
@@ -140,9 +136,8 @@ def test_what_was_found_before_the_time_ended_stays() -> None:
 
 
 def test_a_store_that_is_waited_for_is_ended_with_the_time_and_not_accused(tmp_path: Path) -> None:
-    mark = f"holdfast-{os.getpid()}-waits"
-    program = f"import sys, time; sys.argv.append({mark!r}); print('READY', flush=True); time.sleep(300)"
-    subject = Lines((sys.executable, "-c", program, mark), deadline=Deadline(1.5))
+    program = "import time; print('READY', flush=True); time.sleep(300)"
+    subject = Lines((sys.executable, "-c", program), deadline=Deadline(1.5))
     subject.start(tmp_path)
     began = time.monotonic()
     with pytest.raises(OutOfTimeError):
@@ -150,16 +145,9 @@ def test_a_store_that_is_waited_for_is_ended_with_the_time_and_not_accused(tmp_p
     with pytest.raises(OutOfTimeError):
         subject.stop()
     assert time.monotonic() - began < busy(5)
-    assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if mark in _text(one)]
+    assert processes_of(tmp_path) == []
     with pytest.raises(OutOfTimeError):
         subject.start(tmp_path)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="latin-1")
-    except OSError:
-        return ""
 
 
 @pytest.mark.usefixtures("tracer")

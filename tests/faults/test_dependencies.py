@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from holdfast.conformance.faults import dependencies, helpers, sweep
@@ -18,12 +18,12 @@ from holdfast.conformance.faults.dependencies import Dependencies, Made
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import mounting
-from holdfast.conformance.faults.processes import MARK
 from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.faults.subject import Workload
 from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
+from tests.hostile.verify import processes_of
 
 # What a layer has to find it finds in far less.
 SECONDS = 60.0
@@ -222,33 +222,20 @@ def test_a_disk_that_was_never_full_proves_nothing(
     assert "no disk became full" in report.unproven[0]
 
 
-def _marked(folder: Path) -> list[int]:
-    """Processes of a layer that work in this folder: other tests run at the same time."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            named = os.fsencode(folder) in (entry / "cmdline").read_bytes()
-            if entry.name.isdigit() and named and MARK.encode() in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
 @pytest.mark.parametrize("layer", [Layer.DOWN, Layer.SLOW])
 def test_nothing_is_left_after_ctrl_c(
     layer: Layer, without: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there: list[int] = []
+    there: list[psutil.Process] = []
 
     def interrupted(*_: object) -> None:
-        there.extend(_marked(tmp_path))
+        there.extend(processes_of(tmp_path))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(helpers, "judge_running", interrupted)
     with pytest.raises(KeyboardInterrupt):
         without(STORE["served-right"]).trial(layer).report(1)
-    assert _marked(tmp_path) == []
+    assert processes_of(tmp_path) == []
     # Those that were only stopped were there, and would have been found.
     assert there or layer is Layer.DOWN
 

@@ -8,13 +8,13 @@ import subprocess
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from holdfast.conformance.faults import recording
 from holdfast.conformance.faults.recording import Event, Failed, Operation, Recording, Sync, Write
 from holdfast.conformance.faults.tracer import Injection
 from tests.faults.tracer.traced import PATIENCE_S, program, run, whole
+from tests.hostile.verify import processes_of
 from tests.pace import busy
 
 pytestmark = pytest.mark.usefixtures("tracer")
@@ -189,22 +189,10 @@ time.sleep(0.2)
 """
 
 
-def remaining(folder: Path) -> list[psutil.Process]:
-    """Processes whose current directory lies in a folder. Zombies are left out: their folder is unknown."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if Path(process.cwd()).is_relative_to(folder):
-                found.append(process)
-        except (psutil.Error, OSError):
-            continue
-    return found
-
-
 def test_nothing_is_left_of_a_whole_family(tmp_path: Path) -> None:
     done = run(FAMILY + 'make("b")', tmp_path, Injection(kill=3))
     assert (done.status, done.recording.ending.fired, done.differences) == (-9, True, ())
-    assert remaining(tmp_path) == []
+    assert processes_of(tmp_path) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
@@ -215,13 +203,13 @@ def test_the_end_of_the_tracer_is_the_end_of_all(number: int, tmp_path: Path) ->
     with subprocess.Popen(argv, cwd=work, stdout=subprocess.PIPE) as tracer:
         assert tracer.stdout is not None
         assert tracer.stdout.read(1) == b"!"
-        assert len(remaining(tmp_path)) >= 4
+        assert len(processes_of(tmp_path)) >= 4
         tracer.send_signal(number)
         assert tracer.wait(PATIENCE_S) == -signal.SIGKILL
     deadline = time.monotonic() + busy(TEARDOWN_S)
-    while remaining(tmp_path) and time.monotonic() < deadline:
+    while processes_of(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert remaining(tmp_path) == []
+    assert processes_of(tmp_path) == []
     if number == signal.SIGKILL:
         with pytest.raises(recording.RecordingError, match="did not finish"):
             recording.read(out)
