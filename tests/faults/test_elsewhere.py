@@ -16,12 +16,13 @@ import pytest
 
 from holdfast.conformance.faults import helpers
 from holdfast.conformance.faults.dependencies import Dependencies
-from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.lines import puts
 from holdfast.conformance.faults.probe import Probe
 from holdfast.conformance.faults.recording import Ending, Life
 from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
+from tests.faults.stores.catalogue import swept
 from tests.faults.tracer.traced import run
 
 pytestmark = pytest.mark.usefixtures("tracer")
@@ -117,11 +118,7 @@ def sweep_of(tmp_path: Path) -> Iterator[Make]:
 
     def make(ways: str, where: str, *played: str) -> Sweep:
         command = (sys.executable, "-S", "-c", _STORE.format(ways=ways), where)
-
-        def lines() -> Lines:
-            return Lines(command, limits=Limits().scaled(20))
-
-        made.append(Sweep(lines, puts(3), least=1, parent=parent, played=played))
+        made.append(swept(command, puts(3), patience=20, least=1, parent=parent, played=played))
         return made[-1]
 
     yield make

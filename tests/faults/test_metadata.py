@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.lines import puts
 from holdfast.conformance.faults.metadata import Given, Metadata
 from holdfast.conformance.faults.model.plan import Plan
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.recording import Changed, Named, Names, Rights
 from holdfast.conformance.faults.report import Layer, SweepReport
-from holdfast.conformance.faults.sweep import Sweep
 from tests.faults.model.script import Script, told
-from tests.faults.stores.catalogue import ENVIRONMENT
+from tests.faults.stores.catalogue import swept
 
 MINE = (os.geteuid(), os.getegid())
 
@@ -24,11 +23,7 @@ MINE = (os.geteuid(), os.getegid())
 def power_loss(variant: str, parent: Path, seconds: float = 0) -> SweepReport:
     """What a power loss does to the store whose files count by what they are given."""
     words = (sys.executable, "-S", "-m", "tests.faults.stores.seals", variant)
-
-    def subject(factor: float) -> Lines:
-        return Lines(words, environment=ENVIRONMENT, limits=Limits().scaled(factor))
-
-    with Sweep(lambda: subject(4), puts(3), traced=lambda: subject(20), parent=parent) as sweep:
+    with swept(words, puts(3), parent=parent) as sweep:
         return sweep.trial(Layer.POWER).report(seconds)
 
 

@@ -25,11 +25,10 @@ from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.subject import SubjectError, perform
-from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
 from tests.faults import real_disks
 from tests.faults.real_disks import LATE_S, SOON_S, WAYS, Cut, apart, copied, made, mounted, possible, shut_down
-from tests.faults.stores.catalogue import ENVIRONMENT, STORES
+from tests.faults.stores.catalogue import ENVIRONMENT, STORES, swept
 
 WORKLOAD = puts(10)
 Words: TypeAlias = "Callable[[str], tuple[str, ...]]"
@@ -132,16 +131,9 @@ def accused(tmp_path_factory: pytest.TempPathFactory, words: Words) -> Accused:
 
     def found(name: str) -> frozenset[CrashClass]:
         if name not in known:
-            command = words(name)
-            folder = tmp_path_factory.mktemp("model")
             with (
                 pytest.MonkeyPatch.context() as patch,
-                Sweep(
-                    lambda: Lines(command, environment=ENVIRONMENT, limits=Limits().scaled(4)),
-                    WORKLOAD,
-                    traced=lambda: Lines(command, environment=ENVIRONMENT, limits=Limits().scaled(20)),
-                    parent=folder,
-                ) as sweep,
+                swept(words(name), WORKLOAD, parent=tmp_path_factory.mktemp("model")) as sweep,
             ):
                 patch.setattr(subject_of_tests, "MOST_FINDINGS", len(WORKLOAD.ops))
                 report = sweep.trial(Layer.POWER).report(5)

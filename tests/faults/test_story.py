@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from holdfast.conformance.faults import story
-from holdfast.conformance.faults.lines import Lines, puts
+from holdfast.conformance.faults.lines import puts
 from holdfast.conformance.faults.model.plan import Candidate, Plan
 from holdfast.conformance.faults.model.states import StateRule
 from holdfast.conformance.faults.model.survey import Stage
@@ -16,9 +16,8 @@ from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
 from holdfast.conformance.faults.report import Deadline, Layer, Marks
 from holdfast.conformance.faults.runs import Promises
 from holdfast.conformance.faults.story import MOST_OPERATIONS, drawn
-from holdfast.conformance.faults.sweep import Sweep
 from tests.faults.model.script import Script, told
-from tests.faults.stores.catalogue import BUGS, ENVIRONMENT
+from tests.faults.stores.catalogue import BUGS, swept
 
 WORKLOAD = puts(2, size=60)
 LOST = CrashOutcome(CrashClass.LOST, "all", "0 of 1 acknowledged operations: gone is operation 1 (PUT k1 v1)")
@@ -171,7 +170,7 @@ def test_a_long_recording_is_shown_from_before_the_crash_on() -> None:
 def test_a_kept_finding_gets_its_picture(tmp_path: Path) -> None:
     store = next(store for store in BUGS if store.name == "log-no_fsync")
     kept = tmp_path / "kept"
-    with Sweep(lambda: Lines(store.command(), environment=ENVIRONMENT), puts(3), parent=tmp_path, keep=kept) as sweep:
+    with swept(store.command(), puts(3), parent=tmp_path, keep=kept) as sweep:
         report = sweep.trial(Layer.POWER).report(1)
     places = [story.draw(report.layer, finding, Deadline()) for finding in report.findings]
     assert places[0] == kept / "power-lost.svg"

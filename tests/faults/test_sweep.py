@@ -18,7 +18,7 @@ import pytest
 from holdfast.conformance.faults import fidelity, runs
 from holdfast.conformance.faults import sweep as subject_of_tests
 from holdfast.conformance.faults.dependencies import Dependencies
-from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.order import each_kind_first, spread
 from holdfast.conformance.faults.recording import (
@@ -36,7 +36,7 @@ from holdfast.conformance.faults.runs import LEAST_TRIED, Promises, Run
 from holdfast.conformance.faults.subject import Op, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.faults.tracer import Injection
-from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
+from tests.faults.stores.catalogue import BUGS, RIGHT, STORES, Store, swept
 
 pytestmark = pytest.mark.usefixtures("tracer")
 
@@ -69,12 +69,7 @@ def sweep_of(subject_of: Callable[[Store], Lines], tmp_path: Path, monkeypatch: 
 
     def make(store: Store | tuple[str, ...], workload: Workload | None = None, **more: Any) -> Sweep:
         command = store if isinstance(store, tuple) else subject_of(store)._command
-
-        def lines(factor: float) -> Lines:
-            return Lines(command, environment=ENVIRONMENT, limits=Limits().scaled(factor))
-
-        more = {"least": LEAST_TRIED, "traced": lambda: lines(20), "parent": tmp_path, **more}
-        made.append(Sweep(lambda: lines(4), workload or puts(6), **more))
+        made.append(swept(command, workload or puts(6), **{"least": LEAST_TRIED, "parent": tmp_path, **more}))
         return made[-1]
 
     yield make
@@ -428,3 +423,43 @@ def test_what_each_file_system_leaves_at_an_acknowledgement_is_owed(sweep_of: Ma
     acknowledged = {*sweep.baseline().promises.acknowledged.values()}
     assert report.clean
     assert len(acknowledged) < report.tried == report.floor <= 3 * len(acknowledged)
+
+
+# It is opened only once it is needed, and what it does then to bring itself in order is a recovery, too.
+# It appends and syncs. The first request of a process has it compact its file, synced or not before it takes the place.
+_LAZY = """
+import json, os, sys
+sync, folder = sys.argv[1], sys.argv[-1]
+path, opened, facts = os.path.join(folder, "facts"), False, {}
+def synced(name):
+    handle = os.open(name, os.O_RDONLY); os.fsync(handle); os.close(handle)
+def first():
+    for line in open(path) if os.path.exists(path) else ():
+        if line.endswith("\\n"): facts.update(json.loads(line))
+    with open(path + "~", "w") as stream: stream.write(json.dumps(facts) + "\\n")
+    if sync == "synced": synced(path + "~")
+    os.rename(path + "~", path)
+    synced(folder)
+print("READY", flush=True)
+for line in sys.stdin:
+    words = line.split()
+    if not opened: first()
+    opened = True
+    if words == ["DUMP"]:
+        print(json.dumps(facts), flush=True)
+        continue
+    new = {words[1] + ".left": words[2], words[1] + ".right": words[2]}
+    facts |= new
+    with open(path, "a") as stream:
+        stream.write(json.dumps(new) + "\\n"); stream.flush(); os.fsync(stream.fileno())
+    print("OK", flush=True)
+"""
+
+
+@pytest.mark.parametrize("sync", ["unsynced", "synced"])
+def test_a_first_request_that_compacts_without_a_sync_loses_what_was_acknowledged(sync: str, sweep_of: Make) -> None:
+    report = sweep_of((sys.executable, "-S", "-c", _LAZY, sync), puts(3), patience=20).trial(Layer.RECOVERY).report(0)
+    assert {finding.verdict.kind for finding in report.findings} <= {CrashClass.LOST, CrashClass.TORN}
+    assert report.clean is (sync == "synced")
+    assert bool(report.findings) is (sync == "unsynced")
+    assert report.tried > (sync == "synced")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from holdfast.conformance.faults.dependencies import Promise
+from holdfast.conformance.faults.lines import Limits, Lines
 from holdfast.conformance.faults.report import Layer
+from holdfast.conformance.faults.subject import Workload
+from holdfast.conformance.faults.sweep import Sweep
 
 _HERE = Path(__file__).parent
 # Families on what pip installed.
@@ -125,3 +129,12 @@ STORES = (
 )
 RIGHT = tuple(store for store in STORES if store.caught_by is None)
 BUGS = tuple(store for store in STORES if store.caught_by is not None)
+
+
+def swept(command: Sequence[str], workload: Workload, *, patience: float = 4, **more: Any) -> Sweep:
+    """The sweep of a program whose limits are the usual ones times `patience`; under the tracer they are longer."""
+
+    def lines(factor: float) -> Lines:
+        return Lines(tuple(command), environment=ENVIRONMENT, limits=Limits().scaled(factor))
+
+    return Sweep(lambda: lines(patience), workload, **{"traced": lambda: lines(20), **more})
