@@ -58,24 +58,16 @@ def found(
     toy: Spoilt,
     mutants: Sequence[Mutant] = MUTANTS,
     suite: Mapping[str, tuple[str, ...]] | None = None,
-    unbreakable: dict[str, str] | None = None,
+    **declared: Any,
 ) -> list[str]:
     """What the linter reports."""
-    declared = Mutants("toy", unbreakable=unbreakable or {}, mutants=tuple(mutants))
-    reviewed = load_lock(toy.folder).reviewed
-    return lint_contract(toy.read(), mutants=declared, suite_clauses=suite or {}, reviewed=reviewed)
+    bugs, reviewed = Mutants("toy", mutants=tuple(mutants), **declared), load_lock(toy.folder).reviewed
+    return lint_contract(toy.read(), mutants=bugs, suite_clauses=suite or {}, reviewed=reviewed)
 
 
 def without(*clauses: str) -> list[Mutant]:
     """The mutants that break none of these clauses."""
     return [mutant for mutant in MUTANTS if not mutant.must_fail.keys() & set(clauses)]
-
-
-def one(problems: list[str], *words: str) -> None:
-    """Exactly one problem, with these words."""
-    assert len(problems) == 1, problems
-    missing = [word for word in words if word not in problems[0]]
-    assert not missing, problems
 
 
 def expect(toy: Spoilt, words: str, expectation: dict[str, Any]) -> None:
@@ -95,6 +87,17 @@ def noted(toy: Spoilt, clause: str, **changes: str) -> None:
     note_digests(toy)
 
 
+def permits(toy: Spoilt) -> None:
+    """TOY-01 permits something."""
+    noted(toy, "TOY-01", text="A key stands once on the shelf, or it may stand there twice.")
+
+
+def remedied(toy: Spoilt, **more: Any) -> None:
+    """The contract has a remedy."""
+    remedy = {"cause": "c", "mends": "m", "tried": {"forgets-1": "toy/once/a-case"}, "clauses": ["TOY-01"]}
+    toy.contract["remedies"] = {"again": {**remedy, **more}}
+
+
 REFUSED = {"outcome": "refused", "reason": "DUPLICATE"}
 EITHER = {"outcome": "refused", "reason": ["DUPLICATE", "NONCE_CONSUMED"]}
 UNSURE = {"any": [REFUSED, {"outcome": "indeterminate"}]}
@@ -109,6 +112,8 @@ def row(change: Change = lambda _: None, said: str = "", **told: Any) -> tuple[C
     return change, said, told
 
 
+TWICE, THRICE = (Choice(word, f"it may stand there {word}", ("TOY-01",)) for word in ("twice", "thrice"))
+NARROW = "no shelf is so wide"
 NO_BUG = {"TOY-02": "nothing in the reference holds it alone"}
 ROWS = {
     "nothing": row(),
@@ -153,6 +158,19 @@ ROWS = {
         "one-of-two-concurrent-puts-wins; nothing shows its teeth",
         mutants=without("TOY-05"),
     ),
+    "a remedy of no verdict": row(remedied, "remedy again; no verdict"),
+    "no remedy of a verdict": row(lambda t: remedied(t, verdicts=["fail_open"])),
+    "what a clause permits": row(permits, "clause TOY-01; permits something ('may')"),
+    "no variant of it": row(permits, choices=(TWICE,)),
+    "no reason for none": row(permits, no_choice={"TOY-01": NARROW}),
+    "what it does not permit": row(permits, "choice thrice; does not stand", choices=(TWICE, THRICE)),
+    "a choice of no clause": row(
+        permits, "choice twice; TOY-99", choices=(structs.replace(TWICE, clauses=("TOY-01", "TOY-99")),)
+    ),
+    "a choice and a reason": row(permits, "clause TOY-01; no_choice", choices=(TWICE,), no_choice={"TOY-01": NARROW}),
+    "a reason of no clause": row(
+        permits, "no_choice; TOY-99, which does not exist", choices=(TWICE,), no_choice={"TOY-99": NARROW}
+    ),
     "a test of no clause": row(said="suite test toy/suite/x; TOY-66", suite={"toy/suite/x": ("TOY-01", "TOY-66")}),
 }
 
@@ -168,7 +186,8 @@ def test_the_linter_finds(what: str, clean: Spoilt) -> None:
 
 def test_a_case_written_for_another_text_is_found_until_it_is_reviewed(clean: Spoilt) -> None:
     clean.clause("TOY-02")["text"] += " Not even once."
-    one(found(clean), "a-consumed-nonce-puts-no-other-key", "was written for another text of clause TOY-02")
+    (problem,) = found(clean)
+    assert "a-consumed-nonce-puts-no-other-key: was written for another text of clause TOY-02" in problem
     note_digests(clean)
     assert found(clean) == []
 
@@ -180,44 +199,10 @@ def test_everything_that_a_clause_binds_is_in_its_digest(clean: Spoilt, member: 
     assert any("written for another text of clause TOY-02" in problem for problem in found(clean))
 
 
-def test_a_remedy_that_names_no_verdict_is_found(clean: Spoilt) -> None:
-    remedy = {"cause": "c", "mends": "m", "tried": {"forgets-1": "toy/once/a-case"}, "clauses": ["TOY-01"]}
-    clean.contract["remedies"] = {"again": remedy}
-    one(found(clean), "remedy again", "no verdict")
-    clean.contract["remedies"] = {"again": {**remedy, "verdicts": ["fail_open"]}}
-    assert found(clean) == []
-
-
 def test_every_problem_is_found_at_once(clean: Spoilt) -> None:
     clean.case(AGAIN).pop("twin")
     drop_review(clean, SHELF)
     assert len(found(clean, without("TOY-02"))) == 3
-
-
-def permitted(toy: Spoilt, *choices: Choice, **no_choice: str) -> list[str]:
-    """What the linter says where TOY-01 permits something."""
-    toy.clause("TOY-01")["text"] = "A key stands once on the shelf, or it may stand there twice."
-    note_digests(toy)
-    declared = Mutants("toy", mutants=MUTANTS, choices=choices, no_choice=no_choice)
-    return lint_contract(toy.read(), mutants=declared, suite_clauses={}, reviewed=load_lock(toy.folder).reviewed)
-
-
-def test_what_a_clause_permits_has_a_variant_or_a_reason(clean: Spoilt) -> None:
-    one(permitted(clean), "clause TOY-01", "permits something ('may')")
-    assert permitted(clean, Choice("twice", "it may stand there twice", ("TOY-01",))) == []
-    assert permitted(clean, **{"TOY-01": "no shelf is so wide"}) == []
-
-
-def test_a_choice_quotes_the_clause_that_permits_it(clean: Spoilt) -> None:
-    one(permitted(clean, Choice("thrice", "it may stand there thrice", ("TOY-01",))), "choice thrice", "does not stand")
-    twice = Choice("twice", "it may stand there twice", ("TOY-01", "TOY-99"))
-    one(permitted(clean, twice), "choice twice", "TOY-99")
-
-
-def test_a_reason_for_no_choice_is_of_a_clause_that_has_none(clean: Spoilt) -> None:
-    twice = Choice("twice", "it may stand there twice", ("TOY-01",))
-    one(permitted(clean, twice, **{"TOY-01": "no shelf is so wide"}), "clause TOY-01", "no_choice")
-    one(permitted(clean, twice, **{"TOY-99": "no shelf is so wide"}), "no_choice", "TOY-99, which does not exist")
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"contract": "shelf"}', '{"contract": 3}'])
