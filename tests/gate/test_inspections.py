@@ -65,15 +65,14 @@ def test_a_leak_that_was_edited_away_does_not_follow_any_more(result: Any, tmp_p
     assert ReasonCode.JUDGED_OTHERWISE in {reason.code for reason in decision.reasons}
 
 
-def rows_edited(value: Json) -> None:
-    value["rows"]["log"] = [{"n": 1, "what": "again"}]
+LOG = [{"n": 1, "what": "again"}]
 
 
 @pytest.mark.parametrize("result", [""], indirect=True)
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda lines: told(looks(lines, "inspect after")[0], rows_edited),
+        lambda lines: told(looks(lines, "inspect after")[0], lambda value: value["rows"].update(log=LOG)),
         lambda lines: told(looks(lines, "inspect store")[0], lambda value: value["rows"].update(entry=[])),
         lambda lines: told(looks(lines, "inspect before")[0], lambda value: value.update(error="hidden")),
         lambda lines: told(looks(lines, "inspect before")[0], lambda value: value.update(surprise=1)),

@@ -14,6 +14,7 @@ from holdfast.conformance.verdict import Exit
 from .alterations import believed_at
 from .conftest import CALM, NOW, Bench, Edit, Json, Lines, forge, verdicts
 
+REFUSED = {"outcome": "refused", "reason": "DUPLICATE"}
 SECOND = "toy/once/a-second-put-of-a-key-is-refused"
 
 
@@ -26,16 +27,6 @@ def held(decision: GateDecision, code: ReasonCode, *, exit_status: Exit = Exit.I
 
 def of(lines: Lines, kind: str, case: str = SECOND) -> list[Json]:
     return [line for line in lines if line["type"] == kind and line.get("case") == case]
-
-
-def put_answer(lines: Lines) -> Json:
-    """The exchange of the put that must be refused."""
-    return next(
-        line
-        for line in of(lines, "exchange")
-        if line["side"] == "main" and (line["answer"] or {}).get("outcome") in {"refused", "accepted"}
-        and line["action"].startswith("when.")
-    )  # fmt: skip
 
 
 # Damage: the chain as it was
@@ -104,7 +95,8 @@ def words_beside(lines: Lines) -> None:
 
 def refused(lines: Lines) -> None:
     """The accepted second put becomes a refusal; the observation after it shows the second effect."""
-    put_answer(lines)["answer"] = {"outcome": "refused", "reason": "DUPLICATE"}
+    puts = [line for line in of(lines, "exchange") if line["side"] == "main" and line["action"].startswith("when.")]
+    next(line for line in puts if "outcome" in (line["answer"] or {}))["answer"] = REFUSED
     for line in of(lines, "verdict"):
         line["verdict"] = "conforms"
 

@@ -24,18 +24,6 @@ PUBLISHED = [
 ]  # fmt: skip
 
 
-def of_kind(*kinds: str) -> list[Any]:
-    return [pytest.param(record, id=record["name"]) for record in RECORDS if record["kind"] in kinds]
-
-
-def told(record: Mapping[str, Any], name: str) -> bytes:
-    return bytes.fromhex(record[name])
-
-
-def parts(record: Mapping[str, Any], *names: str) -> list[bytes]:
-    return [told(record, name) for name in names]
-
-
 def test_the_published_vectors_are_there_and_name_their_source() -> None:
     assert NAMES[: len(PUBLISHED)] == PUBLISHED
     assert {record["kind"] for record in RECORDS} == set(KINDS)
@@ -43,9 +31,14 @@ def test_the_published_vectors_are_there_and_name_their_source() -> None:
         assert record["source"].startswith(("RFC 8439", "draft-irtf-cfrg-xchacha-03", "NIST CAVP"))
 
 
-@pytest.mark.parametrize("record", of_kind("aead"))
+PARTS = ("key", "nonce", "aad", "plain", "sealed")
+
+
+@pytest.mark.parametrize("record", [each for each in RECORDS if each["kind"] == "aead"], ids=lambda each: each["name"])
 def test_libsodium_seals_and_opens_the_same(record: Mapping[str, Any]) -> None:
-    key, nonce, aad, plain, sealed = parts(record, "key", "nonce", "aad", "plain", "sealed")
+    key, nonce, aad, plain, sealed = (
+        bytes.fromhex(record[name]) for name in ("key", "nonce", "aad", "plain", "sealed")
+    )
     name = {
         "chacha20-poly1305": "chacha20poly1305_ietf",
         "xchacha20-poly1305": "xchacha20poly1305_ietf",

@@ -14,14 +14,10 @@ from holdfast.vectors.jcs.construct.decimals import (
     nearest,
     shortest,
 )
+from tests.vectors.es6.oracle import double
 from tests.vectors.es6.oracle import text as number_text
 
 INFINITY = 0x7FF0_0000_0000_0000
-
-
-def value_of(bits: int) -> float:
-    value: float = struct.unpack(">d", struct.pack(">Q", bits))[0]
-    return value
 
 
 def bits_of(value: float) -> int:
@@ -38,7 +34,7 @@ def edges() -> list[int]:
 
 def test_powers_and_their_neighbours_have_the_text_of_the_platform() -> None:
     for bits in edges():
-        assert ecmascript(shortest(double_of_bits(bits))) == number_text(value_of(bits)), hex(bits)
+        assert ecmascript(shortest(double_of_bits(bits))) == number_text(double(bits)), hex(bits)
 
 
 @given(st.integers(0, 10**30), st.integers(-360, 320))

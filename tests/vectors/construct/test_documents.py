@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import pytest
@@ -18,10 +19,16 @@ from holdfast.vectors.jcs.frames import Status, run
 from holdfast.vectors.jcs.opening import opening_of
 from holdfast.vectors.jcs.sdk import find, reference
 from holdfast.vectors.taxonomy import Category, Profile
-from tests.vectors.construct.sample import ROWS, first_rows
 
+ROWS = 12_000
 # Whole rows of a stretch that the other tests do not inspect; the reference is slow.
 REFERENCE_ROWS = 1500
+
+
+@cache
+def first_rows() -> tuple[dict[str, Any], ...]:
+    """The first ROWS rows of seed 0."""
+    return tuple(batch(0, 0, ROWS).to_pylist())
 
 
 def of_category(category: Category) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from holdfast.vectors.jcs.construct import MOST_ROWS, SCHEMA, STREAM, batch, row, twins
 from holdfast.vectors.jcs.construct.blocks import STOCK_ROWS, stock_of
 from holdfast.vectors.taxonomy import Category
-from tests.vectors.construct.sample import first_rows
+from tests.vectors.construct.test_documents import first_rows
 
 # A change of the stream changes this; then STREAM must be raised, too, and both be written here anew.
 GOLDEN = (2, "1d39c62ddd7625b713b583fb0f1a2f4e6db5728ce016facf797a3d3b59efb45b")
