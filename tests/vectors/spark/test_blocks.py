@@ -77,12 +77,8 @@ def test_blocks_cover_all_rows_and_the_last_one_may_be_short() -> None:
     assert [block_rows(block, count) for block in range(3)] == [BLOCK_ROWS, BLOCK_ROWS, 5]
 
 
-def _small(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
-
-
 def test_rows_are_put_together_to_blocks_however_they_were_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    _small(monkeypatch, 10)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 10)
     whole = batch(1, 0, 25)
     pieces = [whole.slice(0, 3), whole.slice(3, 12), whole.slice(15, 10)]
     found = list(regrouped(pieces, 25))
@@ -92,7 +88,7 @@ def test_rows_are_put_together_to_blocks_however_they_were_cut(monkeypatch: pyte
 
 
 def test_rows_that_are_missing_repeated_or_out_of_order_are_no_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    _small(monkeypatch, 10)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 10)
     whole = batch(1, 0, 20)
     for pieces in (
         [whole.slice(0, 15)],  # the second block is cut off
@@ -134,13 +130,10 @@ def test_each_block_is_handed_out_once_and_in_order(cores: int, blocks: int, fir
 # What an answer means, and that tables add up.
 
 
-def _frames(*answers: tuple[Status, bytes]) -> pa.BinaryArray:
-    return pa.array([struct.pack(">IB", len(body), status.byte) + body for status, body in answers], pa.binary())
-
-
 def test_fewer_answers_than_rows_are_an_error_and_never_a_shorter_table() -> None:
+    answer = struct.pack(">IB", 0, Status.REFUSED.byte)
     with pytest.raises(ValueError, match="expected 2 answers, got 1"):
-        outcomes(_frames((Status.REFUSED, b"")), pa.array([b"[1]", b"[2]"], pa.binary()))
+        outcomes(pa.array([answer], pa.binary()), pa.array([b"[1]", b"[2]"], pa.binary()))
 
 
 def test_a_table_without_a_line_of_the_runs_own_profile_does_not_add_up() -> None:

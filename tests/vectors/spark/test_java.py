@@ -24,11 +24,6 @@ def _fake(folder: Path, version: str, *, knows_vector_module: bool = True) -> Pa
     return program
 
 
-@pytest.fixture
-def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "_from_wheel", lambda: None)
-
-
 def test_java_home_comes_first(tmp_path: Path) -> None:
     _fake(tmp_path / "old", "11.0.2")
     wanted = _fake(tmp_path / "new", "21.0.1")
@@ -37,8 +32,10 @@ def test_java_home_comes_first(tmp_path: Path) -> None:
     assert found.home(tmp_path / "scratch") == tmp_path / "new"
 
 
-@pytest.mark.usefixtures("no_wheel")
-def test_without_a_runtime_that_will_do_the_error_says_what_was_seen_and_what_to_do(tmp_path: Path) -> None:
+def test_without_a_runtime_that_will_do_the_error_says_what_was_seen_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java, "_from_wheel", lambda: None)
     _fake(tmp_path, "1.8.0_402")
     with pytest.raises(NotAvailableError, match=r"is Java 8.*openjdk-17-jre-headless.*holdfast-\S*\[spark\]") as error:
         find_java({"PATH": str(tmp_path / "bin")})

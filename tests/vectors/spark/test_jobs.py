@@ -18,7 +18,7 @@ from pyarrow import parquet
 from holdfast.conformance.cli.vectors.evidence import exit_of_result, parity_json, record
 from holdfast.conformance.cli.vectors.parity import describe
 from holdfast.conformance.verdict import Exit
-from holdfast.reports.evidence import read_evidence
+from holdfast.reports.evidence import Run, read_evidence
 from holdfast.specs import load_contract, schema
 from holdfast.vectors.jcs.construct import batch
 from holdfast.vectors.jcs.es6.job import Comparison, environment, run
@@ -74,6 +74,14 @@ def _verified(spark: SparkSession, out: Path, command: Command, *, count: int = 
     return verify(spark, request, str(out))
 
 
+def recorded(result: Result, folder: Path, status: Exit) -> Run:
+    """The whole evidence of a result, which ends with that status."""
+    assert record(result, folder / "run.jsonl") is status
+    run = read_evidence(folder / "run.jsonl")
+    assert run.defects == ()
+    return run
+
+
 def _fake(mode: str) -> Command:
     return Command((sys.executable, FAKE, mode), 20, 60)
 
@@ -83,6 +91,12 @@ def generated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("generated") / "rows"
     generate(spark, Rows(SEED, COUNT, partitions=2), str(folder))
     return folder
+
+
+@pytest.fixture
+def folder(generated: Path, tmp_path: Path) -> Path:
+    """A copy of the rows that a test may damage."""
+    return shutil.copytree(generated, tmp_path / "rows")
 
 
 @pytest.fixture(scope="module")
@@ -149,10 +163,8 @@ def test_a_folder_with_other_files_is_left_alone(spark: SparkSession, tmp_path: 
     ],
 )
 def test_a_damaged_folder_is_seen_before_anything_is_verified_and_is_no_matter_of_usage(
-    spark: SparkSession, generated: Path, tmp_path: Path, damage: Callable[[Path], object], said: str
+    spark: SparkSession, folder: Path, damage: Callable[[Path], object], said: str
 ) -> None:
-    folder = tmp_path / "rows"
-    shutil.copytree(generated, folder)
     damage(folder)
     with pytest.raises(OutputError, match=said):
         read_manifest(Store(spark, str(folder)))
@@ -160,10 +172,8 @@ def test_a_damaged_folder_is_seen_before_anything_is_verified_and_is_no_matter_o
 
 @pytest.mark.parametrize("fits", [False, True], ids=["the rows alone", "the manifest too"])
 def test_other_rows_than_those_of_the_seed_are_seen_while_they_are_verified(
-    spark: SparkSession, generated: Path, tmp_path: Path, fits: bool
+    spark: SparkSession, folder: Path, fits: bool
 ) -> None:
-    folder = tmp_path / "rows"
-    shutil.copytree(generated, folder)
     raw = json.loads((folder / MANIFEST).read_bytes())
     part = raw["parts"][0]
     rows = parquet.read_table(folder / part["path"])
@@ -206,11 +216,7 @@ def _refused(spark: SparkSession, folder: Path, manifest: dict[str, Any], said: 
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_an_edited_manifest_is_no_manifest(
-    spark: SparkSession, generated: Path, tmp_path: Path, edit: dict[str, Any], said: str
-) -> None:
-    folder = tmp_path / "rows"
-    shutil.copytree(generated, folder)
+def test_an_edited_manifest_is_no_manifest(spark: SparkSession, folder: Path, edit: dict[str, Any], said: str) -> None:
     raw = json.loads((folder / MANIFEST).read_bytes())
     # What a manifest has not itself is of its first part.
     (raw if edit.keys() <= raw.keys() else raw["parts"][0]).update(edit)
@@ -239,9 +245,7 @@ def test_the_reference_agrees_on_every_row_in_its_own_profile(
     result = _verified(spark, tmp_path / "out", _reference(profile), profile=profile)
     assert result.total(Meaning.AGREE) == result.count == 3000
     assert result.counterexamples == ()
-    assert record(result, tmp_path / "run.jsonl") is Exit.OK
-    run = read_evidence(tmp_path / "run.jsonl")
-    assert run.defects == ()
+    run = recorded(result, tmp_path, Exit.OK)
     assert {line.verdict for line in run.verdicts} == {"conforms"}
 
 
@@ -271,9 +275,7 @@ def test_a_naive_sdk_departs_and_the_evidence_says_where(spark: SparkSession, na
     assert naive.row(Category.NUMBER_NOTATION).counts[Meaning.WRONG_BYTES] > 0
     smallest = {(found.category, found.finding): found for found in naive.counterexamples}
     assert smallest[Category.DUPLICATE_NAMES, Meaning.ACCEPTED].rows > 0
-    assert record(naive, tmp_path / "run.jsonl") is Exit.FAIL_OPEN
-    run = read_evidence(tmp_path / "run.jsonl")
-    assert run.defects == ()
+    run = recorded(naive, tmp_path, Exit.FAIL_OPEN)
     assert run.vectors[0].root == naive.root
     assert run.vectors[0].count == 3000
     verdicts = {line.case: line.verdict for line in run.verdicts}
@@ -303,9 +305,7 @@ def test_the_opening_finds_what_no_generated_row_shows_and_names_clause_and_sect
     result = _verified(spark, tmp_path / "out", _fake("edge-63"), opening=_few_rungs("integer-2^63"), count=400)
     assert sum(row.counts[Meaning.WRONG_BYTES] for row in result.generated) == 0
     assert result.row(Category.NUMBER_INTEGERS).counts[Meaning.WRONG_BYTES] > 0
-    assert record(result, tmp_path / "run.jsonl") is Exit.NON_CONFORMING
-    run = read_evidence(tmp_path / "run.jsonl")
-    assert run.defects == ()
+    run = recorded(result, tmp_path, Exit.NON_CONFORMING)
     found = run.vectors[0].counterexamples[0]
     assert (found.clause, found.section) == ("JCS-NUM-06", load_contract("jcs").clauses["JCS-NUM-06"].section)
     opening = run.vectors[0].opening
@@ -355,9 +355,7 @@ def test_a_runner_that_answers_everything_and_dies_now_and_then_does_not_pass(
     assert result.total(Meaning.AGREE) == 30
     assert result.restarts > 0
     assert "exited with status 5" in result.restarted
-    assert record(result, tmp_path / "run.jsonl") is Exit.INCOMPLETE
-    run = read_evidence(tmp_path / "run.jsonl")
-    assert run.defects == ()
+    run = recorded(result, tmp_path, Exit.INCOMPLETE)
     assert {line.verdict for line in run.verdicts} == {"no_verdict"}
     assert {line.silence for line in run.verdicts} == {"crash"}
     numbers = verify_numbers(spark, 25, _fake("tired"))
@@ -460,11 +458,7 @@ def test_every_block_is_made_once(spark: SparkSession, tmp_path: Path) -> None:
 def test_several_partitions_match_the_published_digest(spark: SparkSession) -> None:
     known = tuple(walk(ORIGIN, blocks) for blocks in (1, 500, 1_500, 1_900))
     seen: list[Snapshot] = []
-
-    def listen(snapshot: Snapshot) -> None:
-        seen.append(snapshot)
-
-    result = run(10_000, spark=spark, known=known, progress=listen)
+    result = run(10_000, spark=spark, known=known, progress=seen.append)
     assert (result.comparison, result.partitions) == (Comparison.MATCH, 5)
     assert result.summary()[-1] == "result: MATCH"
     assert seen
