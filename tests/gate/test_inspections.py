@@ -123,11 +123,16 @@ FILE = (
         ),
         ("link", '{"to":"a"}', None),
         ("link", '{"to":""}', "at to: "),
+        ("probe", '{"error":null,"inserted":true}', None),
+        ("probe", '{"error":null,"inserted":false}', "an error stands beside"),
+        ("probe", '{"inserted":true,"error":null}', "not the RFC 8785 form"),
+        ("probe", "wonderful", "not JSON"),
+        ("probe", None, "ends a test"),
     ],
 )
-def test_a_look_at_files_must_agree_with_itself(verb: str, detail: str, doubt: str | None) -> None:
+def test_a_look_must_agree_with_itself(verb: str, detail: str | None, doubt: str | None) -> None:
     made = records(TOLD)
-    event = {"kind": "done", "detail": detail}
+    event = {"kind": "failed", "detail": "no disk"} if detail is None else {"kind": "done", "detail": detail}
     made.append(replace(made[0], n=len(made), action=f"{verb} x", request=None, answer=None, event=event))
     found = inconclusive_suite(TOY, made, {})
     assert (found is None) if doubt is None else re.search(doubt, str(found))
@@ -148,20 +153,3 @@ def test_a_look_at_files_must_agree_with_itself(verb: str, detail: str, doubt: s
 def test_what_a_case_asked_for_is_what_was_looked_at(report: Report, detail: str, operand: Json, doubt: str) -> None:
     with pytest.raises(ReportError, match=doubt):
         report.read(detail, operand)
-
-
-@pytest.mark.parametrize(
-    ("event", "doubt"),
-    [
-        ({"kind": "done", "detail": '{"error":null,"inserted":true}'}, None),
-        ({"kind": "done", "detail": '{"error":null,"inserted":false}'}, "an error stands beside"),
-        ({"kind": "done", "detail": '{"inserted":true,"error":null}'}, "not the RFC 8785 form"),
-        ({"kind": "done", "detail": "wonderful"}, "not JSON"),
-        ({"kind": "failed", "detail": "no disk"}, "ends a test"),
-    ],
-)
-def test_what_a_suite_test_saw_must_be_such_a_text_too(event: Json, doubt: str | None) -> None:
-    made = records(TOLD)
-    made.append(replace(made[0], n=len(made), action="probe entry", request=None, answer=None, event=event))
-    found = inconclusive_suite(TOY, made, {})
-    assert (found is None) if doubt is None else doubt in str(found)
