@@ -53,8 +53,8 @@ def test_a_run_that_wrote_nothing_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["/dev/null", "/dev/full", "/dev/stdout", "/proc/self/fd/1", "/proc/run.jsonl"])
-def test_a_device_a_stream_or_a_folder_that_takes_no_file_is_no_place_for_evidence(name: str) -> None:
+@pytest.mark.parametrize("name", ["/dev/null", "/dev/full", "/dev/stdout", "/proc/self/fd/1", "/dev/null/run.jsonl"])
+def test_a_device_a_stream_or_a_path_that_takes_no_file_is_no_place_for_evidence(name: str) -> None:
     with pytest.raises(EvidenceError, match="name another file with --evidence"):
         EvidenceWriter(Path(name))
     assert Path("/dev/null").is_char_device()
