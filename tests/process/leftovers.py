@@ -59,42 +59,37 @@ class Run:
 
 
 @contextlib.contextmanager
+def started(*words: str, temp: Path, **how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """The command line with these words, in a session of its own; at the end nothing of it may remain.
+
+    What a failed test left behind is ended, so that the next one does not meet it.
+    """
+    kit = subprocess.Popen(
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", *words],
+        **{"env": environment(temp), "stdin": subprocess.DEVNULL, "start_new_session": True, **how},
+    )
+    try:
+        yield kit
+        assert_nothing_remains(temp, within=GOES_S)
+    finally:
+        if kit.poll() is None:
+            kit.kill()
+            kit.wait()
+        for process in processes_of(temp):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+
+@contextlib.contextmanager
 def running(*words: str, cwd: Path) -> Iterator[Run]:
     """`holdfast verify` with these words; ended at the end, and nothing of it may remain."""
-    with temp_folder() as temp, (cwd / "log").open("wb") as log:
-        kit = subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "holdfast.conformance.cli",
-                "verify",
-                "--evidence",
-                str(cwd / "run.jsonl"),
-                *words,
-            ],
-            cwd=cwd,
-            env=environment(temp),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            yield Run(kit, temp, cwd)
-            assert_nothing_remains(temp, within=GOES_S)
-        finally:
-            end(kit, temp)
-
-
-def end(kit: subprocess.Popen[bytes], temp: Path) -> None:
-    """End what a test left behind, so that the next one does not meet it."""
-    if kit.poll() is None:
-        kit.kill()
-        kit.wait()
-    for process in processes_of(temp):
-        with contextlib.suppress(psutil.Error):
-            process.kill()
+    line = ("verify", "--evidence", str(cwd / "run.jsonl"), *words)
+    with (
+        temp_folder() as temp,
+        (cwd / "log").open("wb") as log,
+        started(*line, temp=temp, cwd=cwd, stdout=log, stderr=subprocess.STDOUT) as kit,
+    ):
+        yield Run(kit, temp, cwd)
 
 
 def until(fact: Callable[[], bool], *, within: float) -> bool:

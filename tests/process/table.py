@@ -15,19 +15,19 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
+from functools import partial
 from pathlib import Path
 
 import psutil
 
 from holdfast.conformance.verdict import Exit, gravest
-from tests.hostile.verify import HERE, adapter, assert_nothing_remains, environment, temp_folder
+from tests.hostile.verify import HERE, adapter, environment, temp_folder
 from tests.pace import busy
-from tests.process.leftovers import GOES_S, end, until
+from tests.process.leftovers import GOES_S, started, until
 
 GUARD = Path(__file__).resolve().parents[1] / "faults" / "stores" / "guard.py"
 # No command of the table takes so long, on a machine with other work.
 LIMIT_S = 300.0
-DOCUMENTED = frozenset({0, 10, 11, 12, 13, 14, 20, 64})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,7 @@ COMMANDS: dict[str, Command] = {
     "explain": Command(("explain", "RS4A-RP-02"), 1.0),
     "lint": Command(("lint", "specs", "--contract", "toy"), 1.0, good=20),
     "reference": Command(("reference", "mutants"), 1.0),
+    "help": Command(("--help",), 0.5),
 }  # fmt: skip
 
 
@@ -145,18 +146,20 @@ def run(entry: Entry, cwd: Path) -> Ended:
         variables = {**environment(temp), "PYTHONPATH": str(HERE.parents[1])}
         if entry.around is Around.ASCII:
             variables |= {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-        with _target(entry, out.fileno(), err.fileno()) as (to, errors):
-            kit = subprocess.Popen(
-                [sys.executable, "-P", "-m", "holdfast.conformance.cli", *_words(command, entry, cwd)],
-                cwd=place, env=variables, stdin=subprocess.DEVNULL, stdout=to, stderr=errors, start_new_session=True,
+        with (
+            _target(entry, out.fileno(), err.fileno()) as (to, errors),
+            started(
+                *_words(command, entry, cwd),
+                temp=temp,
+                cwd=place,
+                env=variables,
+                stdout=to,
+                stderr=errors,
                 preexec_fn=_prepared(entry, place),
-            )  # fmt: skip
-        try:
+            ) as kit,
+        ):
             met = _meanwhile(entry, command, kit, temp)
             status = kit.wait(timeout=busy(LIMIT_S))
-            assert_nothing_remains(temp, within=GOES_S)
-        finally:
-            end(kit, temp)
     return Ended(status, _read(cwd / "out"), _read(cwd / "err"), met)
 
 
@@ -185,17 +188,12 @@ def _standing(entry: Entry, cwd: Path) -> Path:
 
 def _prepared(entry: Entry, place: Path) -> Callable[[], None] | None:
     """What the child does before it becomes the kit."""
-
-    def closed() -> None:
-        os.close(1)
-
-    def little() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20))
-
-    def gone() -> None:
-        place.rmdir()
-
-    return {Around.CLOSED: closed, Around.MEMORY: little, Around.GONE: gone}.get(entry.around)
+    before: dict[Around, Callable[[], None]] = {
+        Around.CLOSED: partial(os.close, 1),
+        Around.MEMORY: partial(resource.setrlimit, resource.RLIMIT_AS, (200 << 20, 200 << 20)),
+        Around.GONE: place.rmdir,
+    }
+    return before.get(entry.around)
 
 
 @contextlib.contextmanager
