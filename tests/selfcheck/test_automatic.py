@@ -225,25 +225,30 @@ def traced(case: str, *lines: int, seconds: float, conforms: bool = True, store:
     return Traced(Trial(store, case), conforms=conforms, seconds=seconds, lines={"a.py": lines})
 
 
-def test_a_mutant_meets_the_tests_that_execute_its_line_the_cheapest_first() -> None:
+@pytest.mark.parametrize(
+    ("line", "cases", "met", "launched"),
+    [
+        # The cheapest comes first; one that did not conform as it was traced is none.
+        (2, None, ["fast", "slow"], False),
+        (4, None, [], False),
+        # What the launcher makes meets every test.
+        (7, None, ["other", "fast", "slow"], True),
+        # One that scripts did not find meets the next tests alone, and its own launcher.
+        (7, ("slow",), ["slow"], True),
+    ],
+)
+def test_a_mutant_meets_the_tests_that_execute_its_line(
+    line: int, cases: tuple[str, ...] | None, met: list[str], launched: bool
+) -> None:
     tests = [
+        traced("", 7, seconds=0.0),
         traced("slow", 1, 2, seconds=2.0),
         traced("fast", 2, seconds=1.0),
         traced("other", 3, seconds=0.1),
         traced("fails", 2, seconds=0.1, conforms=False),
     ]
-    (attack,) = attacks(load_contract("jcs"), [site_at(2)], tests, faults=True)
-    assert [test.case for test in attack.tests] == ["fast", "slow"]
-    assert not attack.launched
-    (unmet,) = attacks(load_contract("jcs"), [site_at(4)], tests, faults=True)
-    assert not unmet.tests
-
-
-def test_a_mutant_that_scripts_did_not_find_meets_the_next_tests_alone_and_its_own_launcher() -> None:
-    tests = [traced("", 2, seconds=0.0), traced("script", 2, seconds=0.1), traced("suite", 1, seconds=1.0)]
-    (attack,) = attacks(load_contract("jcs"), [site_at(2)], tests, cases=("suite",), faults=False)
-    assert [test.case for test in attack.tests] == ["suite"]
-    assert attack.launched
+    (attack,) = attacks(load_contract("jcs"), [site_at(line)], tests, cases=cases, faults=cases is None)
+    assert ([test.case for test in attack.tests], attack.launched) == (met, launched)
 
 
 def test_nothing_is_tried_any_more_when_the_time_is_over() -> None:
@@ -281,13 +286,6 @@ def test_a_source_that_has_changed_since_the_listing_has_no_mutants() -> None:
     assert source_of(site)
     with pytest.raises(ListingError):
         source_of(msgspec.structs.replace(site, digest="0" * 64))
-
-
-def test_a_mutant_of_what_the_launcher_makes_meets_every_test() -> None:
-    tests = [traced("", 7, seconds=0.0), traced("one", 1, seconds=0.1)]
-    (attack,) = attacks(load_contract("jcs"), [site_at(7)], tests, faults=True)
-    assert attack.launched
-    assert [test.case for test in attack.tests] == ["one"]
 
 
 def test_a_test_is_run_with_the_store_that_executes_the_line_and_takes_least_time() -> None:
