@@ -14,6 +14,7 @@ import zlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from typing import Protocol
 
     class Store(Protocol):
@@ -87,6 +88,19 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, whole: bool = True,
             os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def replace_file(path: Path, data: bytes, *, whole: bool = True, synced: bool = True, kept: bool = True) -> None:
+    """Write these bytes to a new file and give it the place of this one; `kept` syncs the folder for the name.
+
+    What a crash or an error left is no beginning: bytes that an fsync failed for stay where they are.
+    """
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    write_file(new, data, whole=whole, synced=synced)
+    new.replace(path)
+    if kept:
+        sync_folder(path.parent)
 
 
 def checked(body: bytes) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.faults.stores.serve import checked, serve, sync_folder, unchecked, write_file
+from tests.faults.stores.serve import checked, replace_file, serve, unchecked
 
 
 class Shards:
@@ -51,17 +51,10 @@ class Shards:
 
     def put(self, facts: dict[str, str]) -> None:
         name = min(facts).rpartition(".")[0]
-        self._replace(self._path(name), facts)
+        replace_file(self._path(name), checked(json.dumps(facts).encode()))
         if name not in self._facts:
-            self._replace(self._index, sorted({*self._facts, name}))
+            replace_file(self._index, checked(json.dumps(sorted({*self._facts, name})).encode()))
         self._facts[name] = facts
-
-    def _replace(self, path: Path, told: object) -> None:
-        new = self._folder / "new"
-        new.unlink(missing_ok=True)
-        write_file(new, checked(json.dumps(told).encode()))
-        new.replace(path)
-        sync_folder(self._folder)
 
     def dump(self) -> dict[str, str]:
         return {name: value for facts in self._facts.values() for name, value in facts.items()}

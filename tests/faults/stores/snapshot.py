@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from tests.faults.stores.log import MAGIC, opened, record, records
-from tests.faults.stores.serve import Kept, checked, serve, sync_folder, unchecked, write_all, write_file
+from tests.faults.stores.serve import Kept, checked, replace_file, serve, unchecked, write_all
 
 _EVERY = 3
 
@@ -74,12 +74,9 @@ class Snapshot(Kept):
         if self._variant == "truncates_first":
             self._empty()
         data = checked(json.dumps({"last": self._last, "state": self._state}).encode())
-        new = self._folder / "snapshot.new"
-        new.unlink(missing_ok=True)
-        write_file(new, data, whole=self._variant != "short", synced=self._variant != "no_fsync")
-        new.replace(self._folder / "snapshot")
-        if self._variant != "no_folder_fsync":
-            sync_folder(self._folder)
+        whole, synced = self._variant != "short", self._variant != "no_fsync"
+        kept = self._variant != "no_folder_fsync"
+        replace_file(self._folder / "snapshot", data, whole=whole, synced=synced, kept=kept)
         if self._variant != "truncates_first":
             self._empty()
 
