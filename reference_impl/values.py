@@ -27,8 +27,10 @@ def values_of(contract: str, config: Mapping[str, str], places: Collection[str] 
         if name not in values:
             named = (TEMPLATE_KEY,) if places is _OF_OTHERS else places
             raise OpenError(f"config {name}: no such key; known keys: {', '.join((*named, *values))}")
-        # One that has no value of its own, such as the address of a broker, takes any text.
-        values[name] = _number(name, text) if isinstance(values[name], int) else text
+        # Without a value in the contract, a horizon is a number, as its unit says, and the address of a broker a text.
+        known = parameters[name]
+        is_text = isinstance(known.value, str) or (known.value is None and known.unit is None)
+        values[name] = text if is_text else _number(name, text)
     return values
 
 

@@ -13,7 +13,6 @@ import pytest
 from holdfast.conformance.run.settings import REFERENCE
 from holdfast.reference_impl.mesh_delivery import claims
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
-from holdfast.reference_impl.mesh_delivery.terms import read_settings
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.registry import Deferred
 from tests import warm
@@ -94,7 +93,3 @@ def test_without_the_extra_http_no_socket_is_claimed(monkeypatch: pytest.MonkeyP
     assert set(Deferred("mesh-delivery").not_claimed) == {"http", "websocket"}
     monkeypatch.undo()
     assert Deferred("mesh-delivery").not_claimed == Deferred("jcs").not_claimed == {}
-
-
-def test_a_setting_without_a_value_in_the_contract_takes_a_text() -> None:
-    assert read_settings({"broker": "http://127.0.0.1:1", "max_age_hours": "6"}).broker == "http://127.0.0.1:1"

@@ -13,6 +13,8 @@ import pytest
 from holdfast import reference_impl
 from holdfast.reference_impl.altered import install
 from holdfast.reference_impl.registry import contract_names
+from holdfast.reference_impl.session import OpenError
+from holdfast.reference_impl.values import values_of
 from holdfast.specs import kept_terms
 from tests import warm
 
@@ -61,3 +63,10 @@ def test_every_reason_that_a_reference_names_is_one_of_its_contract(contract: st
     named = {each.attr for each in nodes if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "Reason"}
     assert "REQUEST_MALFORMED" in named
     assert named <= kept_terms(contract).reasons.keys()
+
+
+def test_a_setting_without_a_value_in_the_contract_is_a_number_if_it_has_a_unit_and_else_a_text() -> None:
+    assert values_of("mesh-delivery", {"broker": "http://127.0.0.1:1"})["broker"] == "http://127.0.0.1:1"
+    assert values_of("rs4a-replay", {"horizon_seconds": "60"})["horizon_seconds"] == 60
+    with pytest.raises(OpenError):
+        values_of("rs4a-replay", {"horizon_seconds": "a day"})
