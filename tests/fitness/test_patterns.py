@@ -12,7 +12,6 @@ from holdfast.conformance.fitness.trying.values import digest_of, of_pattern, pa
 @pytest.mark.parametrize(
     "text",
     [
-        "^[0-9a-f]{64}$",
         "^lrk:[0-9a-f]{64}$",
         "^[A-Za-z0-9_-]{22}$",
         "^[A-Z]{4}-[0-9]{20,30}$",
