@@ -26,15 +26,31 @@ def test_a_list_of_commands_says_what_the_help_of_the_command_begins_with(name: 
     assert entry.summary == first
 
 
-def test_help_imports_no_command() -> None:
-    code = (
-        "import sys; from holdfast.conformance.cli.outermost.run import run; sys.argv = ['holdfast', '--help']; run(); "
-        "print({'pytest', 'hypothesis', 'jsonschema_rs', 'yaml', 'psycopg', 'numpy', 'holdfast.specs', "
-        "'holdfast.conformance.run', 'holdfast.conformance.faults'} & set(sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "set()"
-    assert "verify" in done.stdout
+HELP = "from holdfast.conformance.cli.outermost.run import run; sys.argv = ['holdfast', {}'--help']; run()"
+EARLIEST = "import holdfast.conformance.cli, holdfast.conformance.cli.outermost.older_runs"
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-P", "-c", f"import sys; {code}"], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        (
+            HELP.format(""),
+            "pytest hypothesis jsonschema_rs yaml psycopg numpy holdfast.specs "
+            "holdfast.conformance.run holdfast.conformance.faults",
+        ),
+        (HELP.format("'vectors', "), "pyspark pyarrow pandas numpy"),
+        # It sets aside what an older run left.
+        (EARLIEST, "typer rich pytest jsonschema_rs specs holdfast.specs holdfast.reports.evidence"),
+    ],
+)
+def test_nothing_is_loaded_that_is_not_needed(code: str, unwanted: str) -> None:
+    done = python(f"{code}; print(sorted(set({unwanted.split()}) & set(sys.modules)), file=sys.stderr)")
+    assert (done.returncode, done.stderr.strip()) == (0, "[]")
+    assert ("verify" in done.stdout) is (code != EARLIEST)
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--version", "verify"]])
@@ -44,20 +60,15 @@ def test_the_version_is_printed(words: list[str]) -> None:
 
 
 def test_what_a_library_logs_is_no_output_of_a_command() -> None:
-    code = (
-        "import logging, sys; from holdfast.conformance.cli.outermost.run import run; "
-        "sys.argv = ['holdfast', '--help']; run(); logging.exception('so'); logging.getLogger('py4j').error('so')"
-    )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
+    done = python(f"import logging; {HELP.format('')}; logging.exception('so'); logging.getLogger('py4j').error('so')")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_command_that_cannot_be_loaded_is_a_fault_of_the_kit() -> None:
-    code = (
-        "import sys; sys.modules['holdfast.conformance.gate.decision'] = None; sys.argv = ['holdfast', 'gate', 'x']; "
+    done = python(
+        "sys.modules['holdfast.conformance.gate.decision'] = None; sys.argv = ['holdfast', 'gate', 'x']; "
         "from holdfast.conformance.cli import main; main()"
     )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 20
     assert done.stderr.count("\n") == 1
 
@@ -75,49 +86,34 @@ def test_a_command_that_cannot_be_loaded_is_a_fault_of_the_kit() -> None:
         (["explain", "jcs/ver-03/a-lone-surogate"], "jcs/ver-03/a-lone-surrogate"),
         (["new-adapter", "--contract", "jcs", "--lang", "pyton"], "python"),
         (["crash", "--layer", "powr", "--", "true"], "power"),
+        # It is like none.
+        (["explain", "qqqqqq"], ""),
     ],
 )
 def test_the_nearest_known_name_is_given_for_an_unknown_one(words: list[str], due: str, tmp_path: Path) -> None:
     done = warm.run(words, cwd=tmp_path, env=environment(tmp_path), limit=60.0)
     assert done.returncode == 64
-    assert f"(did you mean {due}?)" in done.stderr
-
-
-def test_a_name_that_is_like_none_is_not_given_another(tmp_path: Path) -> None:
-    done = warm.run(["explain", "qqqqqq"], cwd=tmp_path, env=environment(tmp_path), limit=60.0)
-    assert done.returncode == 64
-    assert "did you mean" not in done.stderr
+    assert f"(did you mean {due}?)" in done.stderr if due else "did you mean" not in done.stderr
 
 
 # What stands twice on a command line is refused: a word that a script appends cannot replace what was asked for.
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "status"),
     [
-        ["gate", "run.jsonl", "--require", "jcs", "--nonce", "one", "--nonce", "two"],
-        ["gate", "run.jsonl", "--require", "jcs", "--commit=one", "--commit", "one"],
-        ["gate", "run.jsonl", "--require", "jcs", "--max-age", "1h", "--max-age", "7d"],
-        ["verify", "--seed", "a", "--contract", "jcs", "--seed", "b", "reference"],
-        ["verify", "--evidence", "a.jsonl", "--evidence", "b.jsonl", "reference"],
+        # The console script makes 64 of click's own status.
+        (["gate", "run.jsonl", "--require", "jcs", "--nonce", "one", "--nonce", "two"], 2),
+        (["gate", "run.jsonl", "--require", "jcs", "--commit=one", "--commit", "one"], 2),
+        (["gate", "run.jsonl", "--require", "jcs", "--max-age", "1h", "--max-age", "7d"], 2),
+        (["verify", "--seed", "a", "--contract", "jcs", "--seed", "b", "reference"], 2),
+        (["verify", "--evidence", "a.jsonl", "--evidence", "b.jsonl", "reference"], 2),
+        # What may be repeated, or is the adapter's own, may stand twice.
+        (["gate", "missing", "--require", "jcs", "--require", "mesh-delivery", "--allow-seed", "--allow-seed"], 64),
+        (["verify", "--contract", "nothing", "--seed", "a", "--", "./adapter", "--seed", "b", "--seed", "c"], 64),
     ],
-    ids=" ".join,
 )
-def test_an_option_that_takes_one_value_stands_once(words: list[str]) -> None:
+def test_an_option_that_takes_one_value_stands_once(words: list[str], status: int) -> None:
     ended = CliRunner().invoke(app, words)
-    assert ended.exit_code == 2  # the console script makes 64 of click's own status
-    assert "once" in ended.output
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["gate", "missing.jsonl", "--require", "jcs", "--require", "mesh-delivery", "--allow-seed", "--allow-seed"],
-        ["verify", "--contract", "nothing", "--seed", "a", "--", "./adapter", "--seed", "b", "--seed", "c"],
-    ],
-    ids=" ".join,
-)
-def test_what_may_be_repeated_or_is_the_adapters_own_may_stand_twice(words: list[str]) -> None:
-    ended = CliRunner().invoke(app, words)
-    assert ended.exit_code == 64
-    assert "once" not in ended.output
+    assert ended.exit_code == status
+    assert ("once" in ended.output) is (status == 2)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -162,15 +160,3 @@ def test_results_that_cannot_move_are_removed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(os, "replace", elsewhere)
     set_results_aside("allure")
     assert {path.name for path in Path("allure").iterdir()} == {"theirs-result.json", "theirs-attachment.txt"}
-
-
-def test_nothing_but_a_little_of_the_standard_library_is_loaded_for_it() -> None:
-    code = (
-        "import sys; import holdfast.conformance.cli, holdfast.conformance.cli.outermost.older_runs; "
-        "print({'typer', 'rich', 'pytest', 'jsonschema_rs', 'specs', 'holdfast.reports.evidence'} & set(sys.modules))"
-    )
-    root = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": root}, check=True
-    )
-    assert done.stdout.strip() == "set()"

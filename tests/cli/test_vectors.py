@@ -62,16 +62,6 @@ def _fits(name: str, text: str) -> Any:
     return raw
 
 
-def test_help_does_not_load_spark_or_arrow(tmp_path: Path) -> None:
-    code = (
-        "import sys; from holdfast.conformance.cli.commands import app; from typer.testing import CliRunner; "
-        "assert CliRunner().invoke(app, ['vectors', '--help']).exit_code == 0; "
-        "print(sorted({'pyspark', 'pyarrow', 'pandas', 'numpy'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout.strip().splitlines()[-1] == "[]", done.stderr
-
-
 def test_a_row_is_shown_alone_with_what_every_profile_expects(tmp_path: Path) -> None:
     done = _run("show", "7:12345", "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
