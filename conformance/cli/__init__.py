@@ -11,6 +11,8 @@ import contextlib
 import os
 import signal
 import sys
+import time
+from types import FrameType
 from typing import NoReturn
 
 import holdfast
@@ -94,9 +96,20 @@ def _set_aside_earlier(ended: int | None = None) -> str:
 def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
     """An interruption in a finaliser counts, which Python would only print and forget."""
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
-        _thread.interrupt_main()
+        _thread.start_new_thread(_interrupt_behind, (sys._getframe(), _thread.get_ident()))
     elif not isinstance(unraisable.exc_value, MemoryError):
         sys.__unraisablehook__(unraisable)
+
+
+def _interrupt_behind(hook: FrameType, thread: int) -> None:
+    """Interrupt a thread once it has left the hook: in it the interruption would be forgotten again."""
+    from traceback import walk_stack
+
+    while any(frame is hook for frame, _ in walk_stack(sys._current_frames()[thread])):
+        time.sleep(0.001)
+    # One that is caught: SIGINT may be ignored.
+    caught = [number for number in ENDING if callable(signal.getsignal(number))]
+    signal.pthread_kill(thread, caught[0])
 
 
 def _leave(status: int) -> NoReturn:

@@ -73,6 +73,25 @@ def test_a_command_that_cannot_be_loaded_is_a_fault_of_the_kit() -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("ignored", ["", "signal.signal(signal.SIGINT, signal.SIG_IGN)"])
+def test_an_interruption_in_a_finaliser_is_not_forgotten(ignored: str) -> None:
+    done = python(
+        f"""import os, signal, time; from holdfast.conformance import cli; {ignored}
+class Finalised:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(20)
+def run():
+    sys.unraisablehook = cli._unraisable
+    one = Finalised()
+    del one
+    time.sleep(20)
+cli._run = run
+cli.main()"""
+    )
+    assert (done.returncode, done.stderr) == (12, "holdfast: interrupted; nothing was proven\n")
+
+
 @pytest.mark.parametrize(
     ("words", "due"),
     [
