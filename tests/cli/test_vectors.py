@@ -17,6 +17,7 @@ import psutil
 import pytest
 import typer
 
+from holdfast.conformance.cli import outermost
 from holdfast.conformance.cli.vectors.evidence import answer_text
 from holdfast.conformance.cli.vectors.parity import _written
 from holdfast.conformance.cli.vectors.spark import JobError, _words, words_kept
@@ -167,6 +168,12 @@ def test_a_job_that_fails_proves_nothing_and_does_not_leave_an_earlier_run_in_it
 
 def test_words_of_a_failed_job_do_not_need_a_jvm_that_is_gone() -> None:
     with pytest.raises(JobError, match="ConnectionRefusedError"), words_kept():
+        raise ConnectionRefusedError
+
+
+def test_a_job_that_fails_because_it_was_interrupted_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outermost, "_interrupted", True)
+    with pytest.raises(KeyboardInterrupt), words_kept():
         raise ConnectionRefusedError
 
 

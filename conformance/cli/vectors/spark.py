@@ -14,6 +14,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from holdfast.conformance.cli.console import Format, err, stop
+from holdfast.conformance.cli.outermost import catch, was_interrupted
 from holdfast.conformance.cli.vectors.sdk import looked_up
 from holdfast.conformance.verdict import Exit
 from holdfast.servers.janitor import Janitor
@@ -121,6 +122,8 @@ def working(master: str, format_: Format, environment: Mapping[str, str] | None 
         with looked_up(), Janitor() as janitor, JobProgress(format_) as progress:
             place = SparkSite(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})
             with opened(place) as spark, words_kept():
+                # pyspark handles SIGINT by itself; what it would cancel ends with the JVM.
+                catch()
                 yield Work(spark, janitor, progress)
     except NotAvailableError as error:
         stop(Exit.INCOMPLETE, f"not proven: {error}")
@@ -159,6 +162,9 @@ def words_kept() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        # py4j, when it is interrupted, fails at what it wants to cancel.
+        if was_interrupted():
+            raise KeyboardInterrupt from error
         if not _is_of_spark(error):
             raise
         raise JobError(_words(error)) from error
