@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,9 +26,9 @@ from holdfast.vectors.jcs.frames import Answered, Status
 from holdfast.vectors.jcs.spark.session import _shipped
 from tests import warm
 from tests.pace import busy
+from tests.process.leftovers import until
 
 FAKE = str(Path(__file__).parents[1] / "vectors" / "ladder" / "runner.py")
-HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "vectors"]
 
 
 # The whole ladder takes the reference some seconds, and the smallest counterexample of each kind half a minute; what
@@ -209,35 +208,31 @@ def test_the_words_of_a_runner_are_no_lines_of_the_report() -> None:
     assert answer_text(refusal) == r"refused: ok\n400 of 400 rows agree\u202e"
 
 
-def test_a_failed_job_is_told_by_what_began_it() -> None:
-    worker = 'Traceback (most recent call last):\n  File "x", line 1\nvectors.BlockError: expected 3 rows\n\n\tat Java'
-    for deepest, said in (("No space left on device", "No space left on device"), (worker, "vectors.BlockError: expe")):
-        root = SimpleNamespace(getCause=lambda: None, toString=lambda text=deepest: text)
-        error = Exception("of pyspark")
-        outermost = SimpleNamespace(getCause=lambda root=root: root, toString=lambda: "Job aborted\nmore")
-        error._origin = outermost  # type: ignore[attr-defined]
-        assert _words(error).startswith(f"Job aborted: {said}")
+WORKER = 'Traceback (most recent call last):\n  File "x", line 1\n{}\n\n\tat Java'
 
 
-def test_a_worker_that_lacks_a_library_is_said_with_what_it_needs() -> None:
-    text = "Traceback (most recent call last):\n  File \"x\", line 1\nModuleNotFoundError: No module named 'orjson'\n"
+@pytest.mark.parametrize(
+    ("deepest", "said"),
+    [
+        ("No space left on device", ["Job aborted: No space left on device"]),
+        (WORKER.format("vectors.BlockError: expected 3 rows"), ["Job aborted: vectors.BlockError: expected 3"]),
+        (WORKER.format("ModuleNotFoundError: No module named 'orjson'"), ["named 'orjson'", "PYSPARK_PYTHON"]),
+    ],
+)
+def test_a_failed_job_is_told_by_what_began_it_and_what_a_worker_lacks(deepest: str, said: list[str]) -> None:
+    root = SimpleNamespace(getCause=lambda: None, toString=lambda: deepest)
     error = Exception("of pyspark")
-    error._origin = SimpleNamespace(getCause=lambda: None, toString=lambda: text)  # type: ignore[attr-defined]
-    said = _words(error)
-    assert "No module named 'orjson'" in said
-    assert "PYSPARK_PYTHON" in said
+    outermost = SimpleNamespace(getCause=lambda: root, toString=lambda: "Job aborted\nmore")
+    error._origin = outermost  # type: ignore[attr-defined]
+    assert all(words in _words(error) for words in said)
 
 
 def test_what_travels_to_a_worker_can_be_imported_there(tmp_path: Path) -> None:
     archive = _shipped(tmp_path)
     code = "import holdfast.vectors, holdfast.reports.plain; print(holdfast.__file__)"
     # Without site-packages, as holdfast is not installed on a worker.
-    done = subprocess.run(
-        [sys.executable, "-P", "-S", "-c", f"import sys; sys.path.insert(0, {str(archive)!r}); {code}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [sys.executable, "-P", "-S", "-c", f"import sys; sys.path.insert(0, {str(archive)!r}); {code}"]
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.stdout.startswith(str(archive)), done.stderr
 
 
@@ -271,32 +266,15 @@ def test_the_first_lines_of_the_number_stream_match_what_is_published(tmp_path: 
 
 @pytest.mark.xdist_group("spark-cli")
 def test_nothing_is_left_after_an_interruption(tmp_path: Path) -> None:
-    words = [
-        *HOLDFAST,
-        "generate",
-        "--count",
-        "3000000",
-        "--partitions",
-        "2",
-        "--master",
-        "local[2]",
-        "--out",
-        str(tmp_path / "rows"),
-    ]
+    words = ["generate", "--count", "3000000", "--partitions", "2", "--master", "local[2]", "--out", "rows"]
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     child = subprocess.Popen(
-        words,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "TMPDIR": str(temporary)},
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 120
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "vectors", *words], stderr=subprocess.PIPE, text=True,
+        cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)}, start_new_session=True,
+    )  # fmt: skip
     # The JVM, and in it the first tasks.
-    while not (tmp_path / "rows" / "_holdfast_plan.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
+    until((tmp_path / "rows" / "_holdfast_plan.json").exists, within=busy(120))
     assert list(temporary.glob("holdfast-*"))
     family = psutil.Process(child.pid).children(recursive=True)
     assert any("java" in process.name() for process in family)

@@ -136,29 +136,18 @@ COMMANDS = [["list"], ["build"], ["build", "go-gowebpki"], ["run", "go-gowebpki"
 SHOW = ["show", "hex:5b5d", "--sdk", "go-gowebpki"]
 
 
-@pytest.fixture
-def damaged(tmp_path: Path) -> Path:
-    """A folder of runners, one of which cannot be read."""
+@pytest.mark.parametrize("words", [*(["sdk", *words] for words in COMMANDS), SHOW], ids=" ".join)
+def test_a_damaged_runner_is_a_matter_of_usage_or_if_it_is_the_kits_a_fault_of_the_kit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
     (tmp_path / "cobol").mkdir()
     (tmp_path / "cobol" / "runner.toml").write_text("language =")
-    return tmp_path
-
-
-@pytest.mark.parametrize("words", [*(["sdk", *words] for words in COMMANDS), SHOW], ids=" ".join)
-def test_a_runner_of_the_users_own_that_is_damaged_is_a_matter_of_usage(
-    damaged: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
-    monkeypatch.setenv("HOLDFAST_SDKS", str(damaged))
+    monkeypatch.setenv("HOLDFAST_SDKS", str(tmp_path))
     done = CliRunner().invoke(app, ["vectors", *words])
     assert done.exit_code == 64, done.output
     assert "cobol/runner.toml: Invalid value" in done.stderr
-
-
-@pytest.mark.parametrize("words", [*(["sdk", *words] for words in COMMANDS), SHOW], ids=" ".join)
-def test_a_runner_of_the_kit_that_is_damaged_is_a_fault_of_the_kit(
-    damaged: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
-    monkeypatch.setattr(manifest, "OURS", damaged)
+    monkeypatch.delenv("HOLDFAST_SDKS")
+    monkeypatch.setattr(manifest, "OURS", tmp_path)
     done = CliRunner().invoke(app, ["vectors", *words])
     assert done.exit_code == 20, done.output
     assert "holdfast is damaged: install it again" in done.stderr
@@ -181,22 +170,12 @@ def rows(seed: Seed = 0, format_: Annotated[Format, typer.Option("--format")] = 
     print(json.dumps(seed))
 
 
-def _seeds(*words: str) -> int:
-    done = CliRunner().invoke(seeded, list(words))
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert isinstance(found, int)
-    return found
-
-
-def test_a_seed_is_a_number() -> None:
-    assert [_seeds(), _seeds("--seed", "7"), _seeds("--seed", str(2**53 - 1))] == [0, 7, 2**53 - 1]
-
-
-def test_a_random_seed_is_another_one_each_time() -> None:
-    found = {_seeds("--seed", "random") for _ in range(8)}
-    assert len(found) == 8
-    assert all(0 <= seed < 2**53 for seed in found)
+def test_a_seed_is_a_number_and_a_random_one_is_another_each_time() -> None:
+    given = [[], *(["--seed", word] for word in ("7", str(2**53 - 1), *["random"] * 8))]
+    none, seven, largest, *drawn = (json.loads(CliRunner().invoke(seeded, words).stdout) for words in given)
+    assert (none, seven, largest) == (0, 7, 2**53 - 1)
+    assert len({*drawn}) == 8
+    assert all(0 <= seed < 2**53 for seed in drawn)
 
 
 @pytest.mark.parametrize("given", ["-1", str(2**53), "Random", "1_0", " 1", "1.0", "٣", "", "9" * 5000])
