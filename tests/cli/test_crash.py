@@ -115,17 +115,3 @@ def test_the_time_ends_whatever_the_store_does(seconds: str, tmp_path: Path) -> 
     assert done.returncode == 12
     assert "the time was over" in done.stdout
     assert "hangs" not in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        ([], 64, "expected `-- COMMAND…`"),
-        (["--layer", "flood", "--", "true"], 64, "unknown layer 'flood'; known: power, kill"),
-        (["--", "./gone"], 13, "'./gone' is no program here"),
-    ],
-)
-def test_what_cannot_be_tried_is_said(words: list[str], status: int, said: str, tmp_path: Path) -> None:
-    done = _run(*words, cwd=tmp_path)
-    assert done.returncode == status, done.stderr
-    assert said in done.stdout + done.stderr

@@ -229,6 +229,16 @@ def test_what_does_not_speak_the_protocol_is_one_line_and_no_finding(program: st
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [([], "expected `-- COMMAND…`"), (["--layer", "flood", "--", "true"], "unknown layer 'flood'; known: power, kill")],
+)
+def test_words_that_try_nothing_are_a_matter_of_usage(words: list[str], said: str) -> None:
+    done = crash(*words)
+    assert done.exit_code == 64
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
     ("make", "said"),
     [
         (Path.mkdir, "'./it' is a folder; give the path of a program in it"),

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -26,6 +27,11 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
         alluredir=Path("reports/allure"),
         start="./adapter",
     )
+
+
+def asking(options: Options, option: str, place: Path) -> Options:
+    changed: dict[str, Any] = {option: place}
+    return replace(options, **changed)
 
 
 def entries() -> set[str]:
@@ -56,32 +62,32 @@ def as_it_is(path: Path) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_junit_file_cannot_be(what: str, options: Options) -> None:
+def test_what_is_there_already_is_no_place_for_a_report_and_stays_as_it_is(what: str, options: Options) -> None:
     path = Path("there")
     WRONG[what](path)
     before = as_it_is(path)
-    assert "--junitxml" in unusable_outputs(replace(options, junitxml=path))
+    wrong = {"junitxml": [path], "alluredir": [path, path / "below"]}
+    if what == "a folder":
+        wrong["alluredir"] = []
+    else:
+        wrong["junitxml"].append(path / "below")
+    for option, places in wrong.items():
+        for place in places:
+            assert f"--{option}" in unusable_outputs(asking(options, option, place))
     assert as_it_is(path) == before
 
 
-@pytest.mark.parametrize("what", [what for what in WRONG if what != "a folder"])
-def test_a_folder_of_allure_results_cannot_be(what: str, options: Options) -> None:
-    path = Path("there")
-    WRONG[what](path)
-    assert "--alluredir" in unusable_outputs(replace(options, alluredir=path))
-    assert "--alluredir" in unusable_outputs(replace(options, alluredir=path / "below"))
-    assert "--junitxml" in unusable_outputs(replace(options, junitxml=path / "below"))
-
-
-def test_what_the_kernel_keeps_takes_no_report(options: Options) -> None:
-    # Root writes anywhere else.
-    assert "--junitxml" in unusable_outputs(replace(options, junitxml=Path("/proc/junit.xml")))
-    assert "--alluredir" in unusable_outputs(replace(options, alluredir=Path("/proc/allure")))
-
-
-@pytest.mark.parametrize("name", ["/dev/null", "there.previous", "there.partial", "-x"])
-def test_a_name_that_cannot_hold_a_report_is_refused(name: str, options: Options) -> None:
-    assert "--junitxml" in unusable_outputs(replace(options, junitxml=Path(name)))
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        # Root writes anywhere but into the kernel's own tree.
+        ("junitxml", "/proc/junit.xml"),
+        ("alluredir", "/proc/allure"),
+        *(("junitxml", name) for name in ("/dev/null", "there.previous", "there.partial", "-x")),
+    ],
+)
+def test_a_name_that_cannot_hold_a_report_is_refused(option: str, name: str, options: Options) -> None:
+    assert f"--{option}" in unusable_outputs(asking(options, option, Path(name)))
 
 
 @pytest.mark.parametrize(
