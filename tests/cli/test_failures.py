@@ -46,42 +46,29 @@ class Place:
         path = f"{Path(PYTHON).parent}{os.pathsep}{os.environ['PATH']}"
         self.environment = {**environment(temp), "PATH": path, **extra}
 
-    def verify(self, *words: str) -> str:
-        """Standard output of a run of the command line; its evidence lies where it does by default."""
-        self._set_aside()
-        done = warm.run(["verify", *words], cwd=self.folder, env=self.environment, limit=LIMIT_S)
-        return self._failed(done)
-
-    def ran(self, command: Sequence[str] | str) -> str:
-        """The same for a whole command; a text is run as a shell runs it."""
-        self._set_aside()
-        done = subprocess.run(
-            command,
-            shell=isinstance(command, str),
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=busy(LIMIT_S),
-            check=False,
-        )
-        return self._failed(done)
-
-    def _set_aside(self) -> None:
+    def verify(self, *words: str, line: str = "") -> str:
+        """Standard output of a run of the command line, or of a `line` of a shell; its evidence lies by default."""
         shutil.rmtree(self.folder / "holdfast-out", ignore_errors=True)
-
-    @staticmethod
-    def _failed(done: subprocess.CompletedProcess[str]) -> str:
+        done: subprocess.CompletedProcess[str]
+        where: dict[str, Any] = {"cwd": self.folder, "env": self.environment}
+        if line:
+            limit = busy(LIMIT_S)
+            done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=limit, **where)
+        else:
+            done = warm.run(["verify", *words], limit=LIMIT_S, **where)
         assert done.returncode in {10, 11, 12}, done.stdout + done.stderr
         return done.stdout
 
     @property
+    def lines(self) -> list[Mapping[str, Any]]:
+        """The evidence of the last run."""
+        text = (self.folder / "holdfast-out" / "run.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+    @property
     def verdicts(self) -> dict[str, Mapping[str, Any]]:
         """The verdict lines of the last run, by case."""
-        lines = (self.folder / "holdfast-out" / "run.jsonl").read_text(encoding="utf-8").splitlines()
-        found = map(json.loads, lines)
-        return {line["case"]: line for line in found if line["type"] == "verdict"}
+        return {line["case"]: line for line in self.lines if line["type"] == "verdict"}
 
     def repeats(self, *words: str) -> list[str]:
         """Run, and run each `again` line of it: all the verdicts must come again. The lines."""
@@ -91,7 +78,7 @@ class Place:
         assert lines, told
         for line in lines:
             case = shlex.split(line)[shlex.split(line).index("--case") + 1]
-            said = self.ran(line)
+            said = self.verify(line=line)
             after = self.verdicts
             assert [*after] == [case], f"{line}\n{said}"
             places = [(one[case]["verdict"], one[case]["silence"], one[case]["side"]) for one in (before, after)]
@@ -216,11 +203,7 @@ def test_the_transcript_is_of_the_side_that_failed_and_marks_what_was_judged(pla
     told = place.verify(*words, "--", *adapter)
     line = place.verdicts[AGAIN]
     assert line["side"] == "main"
-    exchanges = [
-        json.loads(text)
-        for text in (place.folder / "holdfast-out" / "run.jsonl").read_text(encoding="utf-8").splitlines()
-        if '"type":"exchange"' in text
-    ]
+    exchanges = [one for one in place.lines if one["type"] == "exchange"]
     assert any(one["side"] == "twin" for one in exchanges) is twin_first
     (judged,) = [one for one in exchanges if one["side"] == "main" and one["n"] == line["n"]]
     # The state leaked: what shows it is what was observed afterwards.

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,8 +50,8 @@ class Way:
     are the statuses that it may end with.
     """
 
-    name: str
-    exits: frozenset[int]
+    name: str = ""
+    exits: Collection[int] = ()
     options: str = ""
     adapter: str = adapter("honest")
     meanwhile: Callable[[subprocess.Popen[str], Path], object] = lambda _process, _folder: None
@@ -64,13 +64,19 @@ def script(folder: Path, text: str) -> None:
     (folder / "mine").chmod(0o755)
 
 
+def until(wanted: Callable[[], bool], process: subprocess.Popen[str]) -> bool:
+    """Whether something comes about that a process brings about."""
+    deadline = time.monotonic() + busy(APPEARS_S)
+    while not wanted() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return wanted()
+
+
 def once(wanted: Callable[[Path], bool], number: signal.Signals) -> Callable[[subprocess.Popen[str], Path], object]:
     """Signal the process as soon as the folder is as `wanted`."""
 
     def meanwhile(process: subprocess.Popen[str], folder: Path) -> None:
-        deadline = time.monotonic() + busy(APPEARS_S)
-        while not wanted(folder) and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.001)
+        until(lambda: wanted(folder), process)
         process.send_signal(number)
 
     return meanwhile
@@ -88,24 +94,21 @@ def in_the_middle(folder: Path) -> bool:
     return False
 
 
-def way(name: str, exits: int | tuple[int, ...], options: str = "", **more: object) -> Way:
-    return Way(name, frozenset([exits] if isinstance(exits, int) else exits), options, **more)  # type: ignore[arg-type]
-
-
 HANGS = adapter("hang_on_call")
 WAYS = [
-    way("the adapter is missing", 13, adapter="./none"),
-    way("the launcher is missing", 13, "--launcher ./none"),
-    way("an option is misspelt", 64, "--no-such-option"),
-    way("the launcher of a run with --evidence is missing", 13, "--evidence new.jsonl --launcher ./none"),
-    way("the contract is unknown", 64, "--contract no-such"),
-    way("the disk has no room for the evidence", 12, before="ulimit -f 1; "),
-    way("TERM comes early", (12, 128 + signal.SIGTERM), meanwhile=once(early, signal.SIGTERM)),
-    way("KILL comes early", 128 + signal.SIGKILL, meanwhile=once(early, signal.SIGKILL)),
-    way("KILL comes in the middle", 128 + signal.SIGKILL, adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGKILL)),
-    way("Ctrl-C comes in the middle", 12, adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGINT)),
+    Way("the adapter is missing", [13], adapter="./none"),
+    Way("the launcher is missing", [13], "--launcher ./none"),
+    Way("an option is misspelt", [64], "--no-such-option"),
+    Way("the launcher of a run with --evidence is missing", [13], "--evidence new.jsonl --launcher ./none"),
+    Way("the contract is unknown", [64], "--contract no-such"),
+    Way("the disk has no room for the evidence", [12], before="ulimit -f 1; "),
+    Way("TERM comes early", (12, 128 + signal.SIGTERM), meanwhile=once(early, signal.SIGTERM)),
+    Way("KILL comes early", [128 + signal.SIGKILL], meanwhile=once(early, signal.SIGKILL)),
+    Way(
+        "KILL comes in the middle", [128 + signal.SIGKILL], adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGKILL)
+    ),
+    Way("Ctrl-C comes in the middle", [12], adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGINT)),
 ]
-EACH = pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in WAYS])
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,7 @@ def pipeline(good: Path, variables: dict[str, str], tmp_path: Path, monkeypatch:
     return found
 
 
-@EACH
+@pytest.mark.parametrize("one", WAYS, ids=lambda one: one.name)
 def test_the_gate_never_goes_on_by_an_older_run_when(one: Way, pipeline: Pipeline) -> None:
     status, said = pipeline.verify(one)
     assert status in one.exits, said
@@ -208,8 +211,8 @@ def test_of_two_runs_in_one_folder_the_second_writes_nothing_and_says_nothing_of
     script(pipeline.folder, waits)
     first = pipeline.start(f"exec {line(Way('', frozenset(), adapter='./mine'))}")
     partial = pipeline.folder / f"{RUN}.partial"
-    until(partial.exists, first)
-    status, said = pipeline.verify(Way("", frozenset(), adapter=adapter("accept_all")))
+    assert until(partial.exists, first)
+    status, said = pipeline.verify(Way(adapter=adapter("accept_all")))
     assert status == 64, said
     assert f"process {first.pid}" in said
     assert "CAN_PROCEED" not in said
@@ -217,14 +220,6 @@ def test_of_two_runs_in_one_folder_the_second_writes_nothing_and_says_nothing_of
     (pipeline.folder / "go").touch()
     said = "".join(first.communicate(timeout=busy(APPEARS_S)))
     assert (first.returncode, pipeline.gate()[0]) == (0, 0), said
-
-
-def until(wanted: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Wait for something that a process brings about."""
-    deadline = time.monotonic() + busy(APPEARS_S)
-    while not wanted() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
-    assert wanted()
 
 
 # Evidence that is not what the run wrote
@@ -236,7 +231,7 @@ SWAPPING = '(cp good.jsonl other; until [ -e "$RUN" ]; do :; done; mv other "$RU
 def test_a_run_does_not_end_well_whose_evidence_an_adapter_swapped_when_it_was_whole(pipeline: Pipeline) -> None:
     shutil.copy(pipeline.folder / RUN, pipeline.folder / "good.jsonl")
     script(pipeline.folder, f"cd {pipeline.folder}\nRUN={RUN}\n{SWAPPING}\nexec {adapter('honest')}")
-    status, said = pipeline.verify(Way("", frozenset(), adapter="./mine"))
+    status, said = pipeline.verify(Way(adapter="./mine"))
     assert status == 12, said
     assert "CAN_PROCEED" not in said
     assert pipeline.gate()[0] != 0
@@ -263,7 +258,7 @@ def test_the_gate_takes_neither_an_older_run_nor_one_that_has_not_ended(pipeline
 
 
 def test_reports_of_an_older_run_do_not_stand_for_one_that_never_started(pipeline: Pipeline) -> None:
-    status, _ = pipeline.verify(Way("", frozenset(), shlex.join(REPORTS), adapter="./none"))
+    status, _ = pipeline.verify(Way(options=shlex.join(REPORTS), adapter="./none"))
     assert status == 13
     errors = [case.find("error") is not None for case in ET.parse(pipeline.folder / "junit.xml").iter("testcase")]
     assert errors
