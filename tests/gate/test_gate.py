@@ -18,9 +18,7 @@ from holdfast.conformance.gate.decision import (
     FitnessProof,
     GateDecision,
     ReasonCode,
-    Requirement,
     decide,
-    parse_requirement,
 )
 from holdfast.conformance.verdict import Exit, Verdict, gravest
 from holdfast.reports.evidence import (
@@ -31,7 +29,6 @@ from holdfast.reports.evidence import (
     Selection,
     read_evidence,
 )
-from holdfast.specs import SpecError, load_contract
 from holdfast.specs.model import Contract, Level, Proof
 
 from .conftest import ARTEFACTS, CALM, KIT, NOW, STARTED, Bench, Edit, Lines, forge
@@ -325,15 +322,6 @@ def test_a_fitness_file_that_is_no_proof_holds(bench: Bench, tmp_path: Path, tex
 def test_a_requirement_of_nothing_proves_nothing(bench: Bench) -> None:
     decision = decide(read_evidence(bench.run()), [], now=NOW, kit=KIT)
     assert codes(decision) == [ReasonCode.NOTHING_REQUIRED]
-
-
-def test_a_requirement_is_a_contract_or_its_core() -> None:
-    assert parse_requirement("rs4a-replay") == Requirement(load_contract("rs4a-replay"), Extent.FULL)
-    assert parse_requirement("rs4a-replay/core").extent is Extent.CORE
-    with pytest.raises(SpecError, match="unknown contract 'nonsense'"):
-        parse_requirement("nonsense")
-    with pytest.raises(SpecError, match="expected CONTRACT or CONTRACT/core"):
-        parse_requirement("rs4a-replay/all")
 
 
 # Baselines

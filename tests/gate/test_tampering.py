@@ -46,10 +46,6 @@ def test_a_fail_open_in_damaged_evidence_still_is_10(bench: Bench) -> None:
 # Forgery: the chain computed anew
 
 
-def test_an_untouched_run_survives_the_forgers_tools(bench: Bench) -> None:
-    assert bench.forged(lambda lines: lines).can_proceed == "YES"
-
-
 TABLE: Json = {
     "type": "vectors", "stream": "1", "seed": 0, "count": 0, "block_rows": 1, "root": None, "profile": "core",
     "sdk": {"name": "", "language": "", "library": "", "version": ""}, "missing": 0, "restarts": 0, "table": [],

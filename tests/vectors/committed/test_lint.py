@@ -167,14 +167,12 @@ def test_no_records_at_all_are_a_problem() -> None:
     assert list(lint_envelopes([])) == ["there are no envelope records, so nothing is shown"]
 
 
-def test_a_near_miss_that_no_record_kills_is_found() -> None:
-    near_misses = {**NEAR_MISSES, "new-habit": ()}
-    assert "near miss new-habit: no record kills it" in _problems(RECORDS, near_misses)
-
-
-def test_a_near_miss_killed_by_nothing_that_exists_is_found() -> None:
-    near_misses = {**NEAR_MISSES, "new-habit": ("P1-nothing",)}
-    assert any("P1-nothing, which does not exist" in problem for problem in _problems(RECORDS, near_misses))
+@pytest.mark.parametrize(
+    ("killers", "told"),
+    [((), "new-habit: no record kills it"), (("P1-nothing",), "P1-nothing, which does not")],
+)
+def test_a_near_miss_that_no_record_kills_is_found(killers: tuple[str, ...], told: str) -> None:
+    assert any(told in problem for problem in _problems(RECORDS, {**NEAR_MISSES, "new-habit": killers}))
 
 
 @pytest.fixture
