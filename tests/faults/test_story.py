@@ -28,12 +28,6 @@ LOGGED = "has log; append log 1*100; fsync log; append log 2*12384; ack"
 ASKED = WORKLOAD.ops[0].text
 
 
-@pytest.fixture
-def script() -> Script:
-    """What `LOGGED` says."""
-    return told(LOGGED)
-
-
 def minimum(script: Script, at: int) -> Candidate:
     """What is left of a crash behind this operation of all that was not synced."""
     plan = Plan(script.recording, acknowledgements=[at])
@@ -86,16 +80,15 @@ def test_it_says_on_which_file_systems_the_disk_may_stand_so() -> None:
     assert story.marks(Promises({1: 1}, {1: 4}), lost).systems == "btrfs"
 
 
-def test_it_says_which_part_of_a_write_is_there(script: Script) -> None:
-    torn = next(one for one in Plan(script.recording) if one.state.kind is StateRule.TORN and 4 in one.numbers)
+def test_it_says_which_part_of_a_write_is_there() -> None:
+    torn = next(one for one in Plan(told(LOGGED).recording) if one.state.kind is StateRule.TORN and 4 in one.numbers)
     text = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), torn, CrashOutcome(CrashClass.TORN, "all", "half"))
     assert "after power loss (torn write: of 12,384 bytes of operation 3 in log the first " in text
     assert text.endswith("kept) a write was there by half.")
 
 
-def test_the_picture_gets_what_was_not_on_disk(script: Script) -> None:
-    script.fsync("log", error=5)
-    marks = story.marks(Promises({1: 1}, {1: 4}), minimum(script, 5))
+def test_the_picture_gets_what_was_not_on_disk() -> None:
+    marks = story.marks(Promises({1: 1}, {1: 4}), minimum(told(f"{LOGGED}; fsync! log"), 5))
     assert (marks.acknowledged, marks.crash, marks.lost) == ({1: 4}, 5, {3, 5})
 
 

@@ -171,13 +171,9 @@ def test_a_change_is_refused_if_the_source_is_not_that_of_the_listing() -> None:
 
 
 @pytest.mark.parametrize("contract", contract_names())
-def test_every_entry_of_a_list_names_a_place_that_is_there(contract: str) -> None:
+def test_every_entry_of_a_list_and_every_file_that_is_left_out_is_there(contract: str) -> None:
     _, problems = equivalents(contract, all_sites(contract))
     assert not problems
-
-
-@pytest.mark.parametrize("contract", contract_names())
-def test_every_file_that_is_left_out_is_there(contract: str) -> None:
     package = ROOT / contract.replace("-", "_")
     for each in load_automatic(contract).beside:
         file = next(path for path in (package / each.file, ROOT / each.file) if path.is_file())
