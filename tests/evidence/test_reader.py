@@ -134,11 +134,8 @@ def test_a_last_line_without_its_end_means_that_the_run_was_cut_off(cut: int, ru
     assert run.footer is None
 
 
-def test_an_empty_file_is_no_run(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    path.write_bytes(b"")
-    run = read_evidence(path)
-    assert [str(defect) for defect in run.defects] == ["the file is empty"]
+def test_an_empty_file_is_no_run(run_path: Path) -> None:
+    assert [str(defect) for defect in rewritten(run_path, lambda _: []).defects] == ["the file is empty"]
 
 
 @pytest.mark.parametrize(
