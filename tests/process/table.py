@@ -160,11 +160,8 @@ def run(entry: Entry, cwd: Path) -> Ended:
         ):
             met = _meanwhile(entry, command, kit, temp)
             status = kit.wait(timeout=busy(LIMIT_S))
-    return Ended(status, _read(cwd / "out"), _read(cwd / "err"), met)
-
-
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
+    said, complained = ((cwd / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "err"))
+    return Ended(status, said, complained, met)
 
 
 def _words(command: Command, entry: Entry, cwd: Path) -> list[str]:

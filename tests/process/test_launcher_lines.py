@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -27,12 +28,8 @@ LINES = {
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_is_read_if_and_only_if_it_fits_the_published_schema(name: str) -> None:
     fits = schema.explain(schema.published_validator("launcher"), LINES[name]) is None
-    try:
+    with nullcontext() if fits else pytest.raises(ValueError, match=r"."):
         decode(json.dumps(LINES[name]).encode(), Ready)
-    except ValueError:
-        assert not fits
-    else:
-        assert fits
 
 
 def test_a_line_that_is_written_fits_the_published_schema() -> None:

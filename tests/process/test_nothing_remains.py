@@ -70,13 +70,8 @@ def is_server(process: psutil.Process) -> bool:
         return False
 
 
-def assert_no_traces(before: set[Path]) -> None:
-    """By default PostgreSQL leaves sockets in /tmp, and the wheel leaves lock files there."""
-    assert traces() <= before
-
-
 def traces() -> set[Path]:
-    """What a server could leave outside the folder it was given."""
+    """What a server could leave outside of its folder: by default sockets in /tmp, and the wheel's lock files there."""
     return {path for pattern in (".s.PGSQL*", "*pgserver*", "*pixeltable*") for path in Path("/tmp").glob(pattern)}
 
 
@@ -89,7 +84,7 @@ def test_after_a_normal_end_of_the_reference(tmp_path: Path) -> None:
         # Narrowed, so incomplete; what ran conforms.
         assert run.kit.returncode == 12, run.output
         assert {line["verdict"] for line in run.evidence if line["type"] == "verdict"} == {"conforms"}
-    assert_no_traces(before)
+    assert traces() <= before
 
 
 @pytest.mark.xdist_group("embedded")
@@ -103,7 +98,7 @@ def test_after_an_end_in_the_middle_of_the_reference(number: signal.Signals, tmp
         ), run.output
         assert any(map(is_server, processes_of(run.temp)))
         assert_cut_off(run, number, run.interrupt(number))
-    assert_no_traces(before)
+    assert traces() <= before
 
 
 @pytest.mark.xdist_group("embedded")
