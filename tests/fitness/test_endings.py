@@ -22,6 +22,7 @@ SAID: dict[str, Sense | Ending] = {
     "'{}'::jsonb": Sense.NO_TIME,
     "ARRAY[]::text[]": Sense.NO_TIME,
     "nextval('reg.numbers'::regclass)": Sense.NO_TIME,
+    "gen_random_uuid()": Sense.NO_TIME,
     "(gen_random_uuid())::text": Sense.NO_TIME,
     "CURRENT_USER": Sense.NO_TIME,
     "(SESSION_USER)::text": Sense.NO_TIME,
@@ -59,6 +60,7 @@ SAID: dict[str, Sense | Ending] = {
     "'1 day'::interval": Ending(Sense.LATER, DAY, DAY),
     "'1 year 2 mons'::interval": Ending(Sense.LATER, (365 + 56) * DAY, (366 + 62) * DAY),
     "tstzrange(now(), (now() + '1 day'::interval))": Ending(Sense.LATER, DAY, DAY),
+    "tstzrange(now(), (now() + '1 day'::interval), '[]'::text)": Ending(Sense.LATER, DAY, DAY),
     "(now() + ('1 day'::interval * (30)::double precision))": Ending(Sense.LATER),
     "(now() - '-30 days'::interval)": Ending(Sense.LATER),
     "make_interval(days => 30)": Ending(Sense.LATER),
@@ -81,6 +83,7 @@ SAID: dict[str, Sense | Ending] = {
     "'1893456000000'::bigint": Sense.INSTANT,
     "('tomorrow'::text)::timestamp with time zone": Sense.INSTANT,
     "'30 days'::text": Sense.INSTANT,
+    "'P30D'::text": Sense.INSTANT,
     "'PT3600S'::text": Sense.INSTANT,
     # Not read.
     "reg.until()": Sense.UNCLEAR,
