@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -62,18 +61,17 @@ def test_a_malformed_contract_is_a_usage_error(temp: Path, tmp_path: Path, name:
     refused(ended, 64, "toy")
 
 
-def test_an_adapter_that_is_not_executable_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [("#!/bin/sh\nexit 0\n", 0o600, ("not executable", "chmod +x")), ("print('hello')\n", 0o755, ())],
+)
+def test_an_adapter_that_cannot_be_executed_is_named(
+    text: str, mode: int, said: tuple[str, ...], tmp_path: Path
+) -> None:
     adapter = tmp_path / "adapter"
-    adapter.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
-    adapter.chmod(stat.S_IRUSR | stat.S_IWUSR)
-    refused(verify([str(adapter)], cwd=tmp_path), 13, str(adapter), "not executable", "chmod +x")
-
-
-def test_an_adapter_without_an_interpreter_line_is_named(tmp_path: Path) -> None:
-    adapter = tmp_path / "adapter"
-    adapter.write_text("print('hello')\n", encoding="utf-8")
-    adapter.chmod(0o755)
-    refused(verify([str(adapter)], cwd=tmp_path), 13, str(adapter))
+    adapter.write_text(text, encoding="utf-8")
+    adapter.chmod(mode)
+    refused(verify([str(adapter)], cwd=tmp_path), 13, str(adapter), *said)
 
 
 def test_a_database_that_is_down_is_named_without_its_password(temp: Path, tmp_path: Path) -> None:

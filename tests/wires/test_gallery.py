@@ -46,7 +46,7 @@ _NO_SERVICE = {".toml", ".json", ".lock", ".sum", ".mod", ".txt", ".xml"}
 
 
 @pytest.mark.parametrize("name", names())
-def test_an_entry_can_be_read_and_its_service_is_small(name: str) -> None:
+def test_an_entry_can_be_read_its_service_is_small_and_its_library_is_pinned(name: str) -> None:
     entry = read(name)
     service = read_service(ENTRIES / name / "service.toml")
     assert "process" in service.wires()
@@ -56,12 +56,8 @@ def test_an_entry_can_be_read_and_its_service_is_small(name: str) -> None:
     files = [path for path in files if path.stem != "store"]
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
     assert 0 < lines <= MOST_LINES
-
-
-@pytest.mark.parametrize("name", names())
-def test_an_entry_pins_its_library(name: str) -> None:
     pinned = [path for path in (ENTRIES / name).iterdir() if path.suffix in _NO_SERVICE and path.stem != "entry"]
-    assert any(read(name).version in path.read_text(encoding="utf-8") for path in pinned)
+    assert any(entry.version in path.read_text(encoding="utf-8") for path in pinned)
 
 
 def test_an_entry_that_cannot_be_installed_is_not_run(tmp_path: Path) -> None:
