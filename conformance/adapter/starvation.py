@@ -145,8 +145,11 @@ def _tasks(leader: int) -> Iterator[Path]:
     waiting, inspected = [leader], 0
     while waiting and inspected < _MOST:
         process, inspected = waiting.pop(), inspected + 1
-        for task in Path(f"/proc/{process}/task").glob("[0-9]*"):
+        threads = list[Path]()
+        # A process that has ended has no threads any more, also where it ends at this moment, and no children.
+        with contextlib.suppress(OSError):
+            threads += Path(f"/proc/{process}/task").iterdir()
+        for task in threads:
             yield task
-            # A process that has ended has no more children.
             with contextlib.suppress(OSError, ValueError):
                 waiting += map(int, (task / "children").read_text().split())

@@ -19,7 +19,7 @@ import pytest
 from holdfast.conformance.adapter.messages import Event
 from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines
-from holdfast.conformance.adapter.starvation import BEAT_S, SERVERS, Heartbeat, Watch
+from holdfast.conformance.adapter.starvation import BEAT_S, HEARTBEAT, SERVERS, Heartbeat, Watch
 from holdfast.conformance.adapter.worker import AdapterCommand
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.expect import failure_of
@@ -215,6 +215,7 @@ WAITS = "import ctypes, time; ctypes.CDLL(None).vfork() or time.sleep(60)"
 
 @pytest.mark.parametrize(("program", "waits"), [(WAITS, True), ("import time; time.sleep(60)", False)])
 def test_who_waits_for_a_disk_when_the_time_is_over_is_not_to_blame(program: str, waits: bool) -> None:
+    HEARTBEAT.start()
     child = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
     try:
         state = Path(f"/proc/{child.pid}/stat")
@@ -225,6 +226,17 @@ def test_who_waits_for_a_disk_when_the_time_is_over_is_not_to_blame(program: str
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def test_an_adapter_that_ends_while_it_is_looked_at_is_no_fault_of_the_kit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(path: object) -> Any:
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    monkeypatch.setattr(os, "listdir", gone)
+    monkeypatch.setattr(os, "scandir", gone)
+    watch = Watch(os.getpid())
+    watch.look()
+    assert watch.starved() == ""
 
 
 @TWO_PROCESSORS
