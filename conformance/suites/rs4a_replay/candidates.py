@@ -158,8 +158,6 @@ _WHILE_MUTE = ("register", "compensate", "retry", "retry the compensation", "res
 _PROCESS, _HELD = 4.0, 3.0
 # Nonces that were issued before: what registered the key, what compensated it, one spent on another key, one unspent.
 _PRESENTED = {"own": TAKEN, "compensation": (COMPENSATED,), "elsewhere": ALL, "kept": ALL}
-# How far from the end of a horizon the clock is set, in seconds.
-_BESIDE_S = (-1, -0.25, -0.000001, 0, 0.000001, 0.25, 1)
 # The clock goes back no further.
 _FIRST_YEAR = 2000
 
@@ -249,9 +247,7 @@ class _Operation:
         if self.what != "race":
             return Step(self.what, key, worker, self.nonce, self.how, number, rival=_chain(key, self.rivals))
         ((other, _),) = self.rivals
-        # Two keys that are registered with one nonce, too.
-        elsewhere = 1000 * (self.how == other == "register" and number % 4 == 1)
-        rival = Step("race", key + elsewhere, 1, "same" if number % 2 and other in _DECIDED else "fresh", other)
+        rival = Step("race", key, 1, "same" if number % 2 and other in _DECIDED else "fresh", other)
         return Step("race", key, 0, self.nonce, self.how, number, rival=rival)
 
 
@@ -268,7 +264,7 @@ def _every() -> Iterator[_Operation]:
             yield _Operation(f"{method} with a nonce {nonce}", method, nonce=nonce, near=True)
         for which, states in _PRESENTED.items():
             yield _Operation(f"{method} with an old nonce, {which}", method, states, "old", old=which)
-        for how in (*AGES, *TAMPERED, *TWICE):
+        for how in (*AGES, *TAMPERED):
             yield _Operation(f"{method} {how}", method, how=how, near=True)
     for how in ("", "dated now", "as another attempt"):
         told = f", {how}" if how else ""
@@ -302,10 +298,6 @@ def _with_key(
     """What can be done with one key at one worker."""
     effect, number = around.effects.get(key), dice.randrange(60)
     nonces, state, nearly = _nonces(around, effect), became(effect), of_near(features)
-    if effect is not None and around.horizon is not None:
-        over = instant(effect.row["committed_at"]) + around.horizon - instant(around.now)
-        seconds = over.total_seconds() + dice.choice(_BESIDE_S)
-        yield Candidate("to the end of its horizon", frozenset({state}), Step("clock", seconds=seconds), 0.5)
     for each in _operations(not_claimed):
         if state in each.states and (not each.old or each.old in nonces):
             step = each.step(key, worker, nonces.get(each.old, number))

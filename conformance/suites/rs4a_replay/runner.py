@@ -17,7 +17,7 @@ from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites.rs4a_replay.candidates import Snapshot, TraceLog, offered
 from holdfast.conformance.suites.rs4a_replay.checked_session import ModelCheckedSession
-from holdfast.conformance.suites.rs4a_replay.generate import AGES, WORKERS, Step, ending
+from holdfast.conformance.suites.rs4a_replay.generate import AGES, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.model import Model
 from holdfast.conformance.suites.rs4a_replay.model_state import Call, Effect, ModelState, key_of
 from holdfast.conformance.suites.rs4a_replay.requests import (
@@ -107,11 +107,6 @@ class HistoryRunner:
     def offers(self, dice: Random) -> Sequence[Candidate[Step]]:
         """See `explore.Explorable`."""
         return offered(dice, self._around(), self._traces, self._bench.not_claimed)
-
-    def ending(self, dice: Random) -> Iterator[Step]:
-        """How it ends, with an audit."""
-        yield from [Step("mute", worker=self._alone or 0)] if self._world.mute else []
-        yield from ending(dice, sorted(self._keys))
 
     def _around(self) -> Snapshot:
         effects: dict[int, Effect | None] = {key: self._world.effects.get(name) for key, name in self._keys.items()}

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from holdfast.conformance.attacks import clause, tabled
@@ -16,10 +17,10 @@ from holdfast.conformance.attacks.histories import explore_histories, run_histor
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites.rs4a_replay.generate import HORIZON_S, Step, openings, volume
+from holdfast.conformance.suites.rs4a_replay.generate import Step, history, openings, volume
 from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
 from holdfast.conformance.suites.rs4a_replay.requests import BOUND_ELSEWHERE, bound, issue, registration, request
-from holdfast.conformance.suites.rs4a_replay.runner import KILLED_AT, HistoryRunner, playing, scripted
+from holdfast.conformance.suites.rs4a_replay.runner import KILLED_AT, playing, scripted
 from holdfast.conformance.suites.spans import SHARED, near
 from holdfast.vectors.derive import derive
 
@@ -45,46 +46,37 @@ def _must_pair(bench: Bench, state: Mapping[str, Any], when: str) -> None:
 # Histories against the model
 
 
+# A horizon that a history can pass and come back from.
+_HORIZON_S = 7200
+
+
 # Registrations of one session, and rows that come to five thousand with them.
 _KEYS, _ROWS = 1010, 4010
-# What the steps of an explored history may cost, and how much has to be reached in those of every situation.
-_COSTS, _FLOOR, _LEAST = 90, 0.7, 1000
+# Histories that are explored, what the steps of each may cost, and how much has to be reached.
+_STEERED, _COSTS, _FLOOR, _LEAST = 14, 90, 0.7, 1000
 
 
 @clause("RS4A-RP-03b", provocations=("fail_verify",), whole=True)
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """Every operation by two processes: near misses, retries, races, failures, kills, clock steps, a lost surface."""
-    _explored(bench, 6)
+    _play(bench, 6)
 
 
 @clause("RS4A-TTL-4", "RS4A-RP-03b", provocations=("fail_verify",), whole=True)
 def test_any_history_past_a_horizon_agrees_with_the_model(bench: Bench) -> None:
     """The same with a horizon that keys pass, where the database itself aborts transactions."""
-    _explored(bench, 4, horizon_seconds=HORIZON_S, isolation="serializable")
+    _play(bench, 4, horizon_seconds=_HORIZON_S, isolation="serializable")
 
 
 @clause("RS4A-GATE-1", whole=True)
 def test_any_history_without_a_surface_agrees_with_the_model(bench: Bench) -> None:
     """Requests of every kind in any order: nothing is admitted and nothing is made."""
-    _explored(bench, 2, surface="absent")
+    _play(bench, 2, parts=0, surface="absent")
 
 
-@clause("RS4A-RP-03b", "RS4A-S4-4", provocations=("fail_verify",), whole=True)
-def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
-    """States of a key, by whom it was made and who knows of it, with the operations and near misses offered there."""
-    _explored(bench, 14, Explorer(floor=_FLOOR, least=_LEAST), horizon_seconds=HORIZON_S)
-
-
-def _explored(bench: Bench, count: int, steering: Explorer | None = None, **opened: Any) -> None:
-    explore_histories(
-        bench,
-        count=count,
-        length=_COSTS,
-        begin=lambda: playing(bench, hurried=False, **opened),
-        steering=steering or Explorer(floor=0),
-        opening=openings(),
-        ending=HistoryRunner.ending,
-    )
+def _play(bench: Bench, count: int, parts: int = 3, **opened: Any) -> None:
+    draw = partial(history, horizon_s=_HORIZON_S, parts=parts)
+    run_histories(bench, count=count, draw=draw, begin=partial(playing, bench, **opened))
 
 
 @clause("RS4A-TTL-3", "RS4A-RP-05", whole=True)
@@ -93,9 +85,22 @@ def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> N
     run_histories(
         bench,
         count=1,
-        draw=lambda dice: volume(dice, keys=_KEYS, rows=_ROWS),
-        begin=lambda: playing(bench, horizon_seconds=HORIZON_S, hurried=False),
+        draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=_KEYS, rows=_ROWS),
+        begin=lambda: playing(bench, horizon_seconds=_HORIZON_S, hurried=False),
         trials=0,
+    )
+
+
+@clause("RS4A-RP-03b", "RS4A-S4-4", provocations=("fail_verify",), whole=True)
+def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
+    """States of a key, by whom it was made and who knows of it, with the operations and near misses offered there."""
+    explore_histories(
+        bench,
+        count=_STEERED,
+        length=_COSTS,
+        begin=lambda: playing(bench, horizon_seconds=_HORIZON_S, hurried=False),
+        steering=Explorer(floor=_FLOOR, least=_LEAST),
+        opening=openings(horizon_s=_HORIZON_S),
     )
 
 
