@@ -36,7 +36,7 @@ def histories(bench: Bench) -> None:
         bench,
         count=8,
         draw=lambda dice: history(dice, horizon_s=HORIZON_S, parts=3),
-        begin=lambda: playing(bench, horizon_seconds=HORIZON_S),
+        begin=lambda: playing(bench, horizon_s=HORIZON_S),
     )
 
 

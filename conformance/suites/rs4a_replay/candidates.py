@@ -54,7 +54,7 @@ class Snapshot:
     world: ModelState
     now: str
     nonces: Sequence[str]
-    horizon: timedelta | None
+    horizon_s: int | None
     alone: int | None
 
 
@@ -116,15 +116,15 @@ def _registrar(around: Snapshot, traces: TraceLog) -> Iterator[str]:
 
 
 def _is_over(effect: Effect, around: Snapshot) -> bool:
-    if around.horizon is None:
+    if around.horizon_s is None:
         return False
-    return instant(around.now) > instant(effect.row["committed_at"]) + around.horizon
+    return instant(around.now) > instant(effect.row["committed_at"]) + timedelta(seconds=around.horizon_s)
 
 
 def _is_far_ahead(effect: Effect, around: Snapshot) -> bool:
-    if around.horizon is None or effect.tombstoned_at:
+    if around.horizon_s is None or effect.tombstoned_at:
         return False
-    return instant(around.now) < instant(effect.row["committed_at"]) - around.horizon
+    return instant(around.now) < instant(effect.row["committed_at"]) - timedelta(seconds=around.horizon_s)
 
 
 def _key(around: Snapshot, traces: TraceLog, key: int, worker: int) -> Iterator[str]:

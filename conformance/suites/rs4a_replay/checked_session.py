@@ -11,14 +11,12 @@ from holdfast.conformance.attacks.histories import PossibleStates
 from holdfast.conformance.attacks.session import Handle, SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.rs4a_replay.model import Model
-from holdfast.conformance.suites.rs4a_replay.model_state import DECIDED, Call, ModelState, keys_of, same_rows, stored
+from holdfast.conformance.suites.rs4a_replay.model_state import DECIDED, Call, ModelState, same_rows, stored
 from holdfast.conformance.suites.rs4a_replay.requests import request
 
 # The rows of more keys do not fit into one answer of the protocol.
-_LEFT, _LOST = "the answer left the contract", "lost_durability"
+_LEFT = "the answer left the contract"
 _SEEN = 300
-# A registration with a forged verdict of the validator.
-_PAST = "register_unvalidated"
 # A shorter text may stand in a sentence by chance.
 _LONG = 8
 
@@ -62,10 +60,7 @@ class ModelCheckedSession:
 
     def ask(self, call: Call, worker: int) -> Answer:
         """Ask, and hold the answer against the model."""
-        if call.forged:
-            answer = _as_any(self._session.provoke(_PAST, call.args, worker))
-        else:
-            answer = self._session.call(call.method, call.args, worker)
+        answer = self._past(call, worker) if call.forged else self._session.call(call.method, call.args, worker)
         self.hold(call, answer)
         return answer
 
@@ -86,11 +81,11 @@ class ModelCheckedSession:
             accepted = answer.outcome == "accepted"
             got = answer.effect if accepted else answer.reason
             if got in due:
-                verdict = "wrong_reason" if not accepted else "fail_open" if _has_other_keys(call, answer) else _LOST
+                verdict = "lost_durability" if accepted else "wrong_reason"
                 self.weigh(verdict, f"{got}, and what is stored", f"{answer.words} {answer.value} {answer.data}")
             else:
                 opened = accepted and (answer.effect == "new" or not due & {"new", "prior"})
-                refused = not accepted and due <= {"new", "prior"}
+                refused = not accepted and due & {"new", "prior"}
                 verdict = "fail_open" if opened else "over_refusal" if refused else "wrong_reason"
                 self.weigh(verdict, " or ".join(sorted(due)), answer.words)
         self._note(call, answer)
@@ -100,12 +95,9 @@ class ModelCheckedSession:
         self._remember(call)
         self._worlds.narrow(lambda world: self._model.after(world, call, None))
 
-    def race(self, calls: Sequence[Call]) -> bool:
-        """One call of each worker at once. In some order they fit the model. Whether all were under way at once."""
-        answers = self._session.race([(_PAST if call.forged else call.method, call.args) for call in calls])
-        answers = [_as_any(each.value) if call.forged else each for call, each in zip(calls, answers, strict=True)]
-        records = self._bench.records[-len(calls) :]
-        overlapped = max(each.sent_us or 0 for each in records) < min(each.received_us or 0 for each in records)
+    def race(self, calls: Sequence[Call]) -> None:
+        """One call of each worker at once. In some order they fit the model."""
+        answers = self._session.race([(call.method, call.args) for call in calls])
         if not self._worlds.narrow(lambda world: self._model.race(world, calls, answers)):
             due = " and ".join(" or ".join(sorted(self.due(call))) for call in calls)
             more = sum(
@@ -115,14 +107,26 @@ class ModelCheckedSession:
             self.differs(verdict, f"in any order what fits {due}", " and ".join(answer.words for answer in answers))
         for call, answer in zip(calls, answers, strict=True):
             self._note(call, answer)
-        return overlapped
+
+    def _past(self, call: Call, worker: int) -> Answer:
+        """The answer to a registration that goes past the validator, in the form of any other."""
+        value = self._session.provoke("register_unvalidated", call.args, worker)
+        told = {"decision": value["decision"]} if "decision" in value else {}
+        accepted = value["outcome"] == "accepted"
+        return Answer(
+            value["outcome"],
+            value.get("effect"),
+            value.get("reason"),
+            told if accepted else None,
+            None if accepted else told,
+        )
 
     def _note(self, call: Call, answer: Answer) -> None:
         if answer.outcome == "refused" and answer.detail:
             self._tells_nothing(call, answer)
         if answer.effect == "new" and call.method == "issue_nonce":
             self.nonces.append(answer.value["nonce"])
-        if answer.effect == "new" or answer.outcome == "indeterminate":
+        if answer.effect == "new":
             self._remember(call)
 
     def _tells_nothing(self, call: Call, answer: Answer) -> None:
@@ -187,8 +191,9 @@ class ModelCheckedSession:
             due = [f"{row['method']} {row['code']}" for row in self.world.audit]
             found = [f"{row['method']} {row['code']}" for row in value["records"]]
             self.differs("state_leak", f"one record each of {due}", f"{found}, or records with other identities")
-        verdict = "fail_open" if method in ("gate", "derive_keys") else _LOST
-        self.differs(verdict, "what the model shows", f"{method} {value}")
+        self.differs(
+            "fail_open" if method == "gate" else "lost_durability", "what the model shows", f"{method} {value}"
+        )
 
     def _amiss(self, state: Mapping[str, Any]) -> tuple[str, str, str]:
         """The relation whose rows differ: the verdict, what was expected, what was received."""
@@ -202,7 +207,7 @@ class ModelCheckedSession:
             ("nonce_issue", []),
         )
         more = len(state[name]) - len(due)
-        verdict = "fail_open" if more > 0 else _LOST if more < 0 else "state_leak"
+        verdict = "fail_open" if more > 0 else "lost_durability" if more < 0 else "state_leak"
         return verdict, f"{len(due)} rows in {name}: {due[-3:]}", f"{len(state[name])} rows: {state[name][-3:]}"
 
     def differs(self, verdict: str, expected: str, received: str) -> NoReturn:
@@ -212,20 +217,6 @@ class ModelCheckedSession:
     def weigh(self, verdict: str, expected: str, received: str) -> None:
         """The same, unless it is a wrong answer only, behind which the history goes on."""
         self._bench.weigh(verdict, _LEFT, expected=expected, received=received)
-
-
-def _has_other_keys(call: Call, answer: Answer) -> bool:
-    """Whether an answer to a submission tells keys that are not its own."""
-    told = {**answer.value, **answer.value.get("decision", {})}
-    due = keys_of(call.args, call.tags) if call.method in (*DECIDED, "validate") else {}
-    return any(told.get(name, key) != key for name, key in due.items())
-
-
-def _as_any(value: Mapping[str, Any]) -> Answer:
-    """The answer to a registration that goes past the validator, in the form of any other."""
-    told = {"decision": value["decision"]} if "decision" in value else {}
-    value_of, data = (told, None) if value["outcome"] == "accepted" else (None, told)
-    return Answer(value["outcome"], value.get("effect"), value.get("reason"), value_of, data)
 
 
 def _texts(value: Any) -> Iterator[str]:

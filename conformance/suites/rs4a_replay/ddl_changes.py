@@ -18,10 +18,8 @@ from holdfast.conformance.cases.forms import TEXT, value_form
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.disposable import as_usual, asked, at_commit, failing, late, quoted, worked
-from holdfast.conformance.suites.rs4a_replay.generate import Step
 from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
 from holdfast.conformance.suites.rs4a_replay.requests import issue, issuing, registration, request, tampered
-from holdfast.conformance.suites.rs4a_replay.runner import POINTS, scripted
 
 _UNIQUE = """
 SELECT o.conname, array_agg(a.attname::text ORDER BY k.n) FROM pg_constraint o
@@ -327,11 +325,32 @@ def test_a_commit_that_comes_too_late_is_not_told_as_failed(bench: Bench) -> Non
         bench.must_be(status, due, "the status behind it")
 
 
-@clause("RS4A-S1-1", "RS4A-S1-2", provocations=("hold_at",), whole=True, written=True)
+_POINTS = ("before_consume", "after_nonce_consume", "after_registration", "before_commit", "after_commit")
+
+
+@clause("RS4A-S1-1", "RS4A-S1-2", provocations=("hold_at",))
 def test_a_connection_that_is_lost_at_any_statement_leaves_all_or_nothing(bench: Bench) -> None:
     """Before each statement of the transaction and behind the last. What is told is true."""
-    for key in range(len(POINTS)):
-        scripted(bench, Step("lose", key, number=key), Step("resolve", key), Step("retry", key), Step("register", key))
+    with bench.session() as session:
+        for point in _POINTS:
+            args = request(session, f"lost-{point}", nonce=issue(bench, session))
+            key = keys_of(args)["logical_request_key"]
+            session.provoke("hold_at", {"point": point, "fault": "lose_answer"})
+            got = session.call("register", args).words
+            told = {"accepted new": "COMMITTED", "refused COMMIT_FAILED": "NOT_COMMITTED", "indeterminate": ""}
+            if got not in told:
+                bench.must_be(got, "indeterminate", f"a connection lost at {point}")
+            status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
+            if told.get(got, "") not in ("", status):
+                bench.fail("lost_durability", f"told {got} at {point}", expected=told[got], received=status)
+            rows = session.observe("state")
+            stored = {name: key in str(rows[name]) for name in ("registration", "nonce_consume")}
+            if set(stored.values()) != {status == "COMMITTED"}:
+                bench.fail(
+                    "lost_durability", f"{status} behind {point}", expected="both rows or none", received=str(stored)
+                )
+            again = "accepted prior" if status == "COMMITTED" else "accepted new"
+            bench.must_be(session.call("register", args), again, f"the same again behind {point}")
 
 
 @clause("RS4A-S1-1", "RS4A-RP-02", provocations=("hold_at",))

@@ -6,9 +6,10 @@ answer. Where the contract leaves the order of checks open, or an answer leaves 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import permutations
 from typing import Any
 
 from holdfast.conformance.cases.session import Answer
@@ -33,17 +34,16 @@ from holdfast.specs.schema import explain
 
 
 class Model:
-    """The contract, with what a session was opened with."""
+    """The contract, with the horizon that a session was opened with."""
 
-    def __init__(self, contract: Contract, config: Mapping[str, str]) -> None:
+    def __init__(self, contract: Contract, *, horizon_s: int | None = None) -> None:
         def seconds(name: str) -> timedelta:
-            return timedelta(seconds=int(config.get(name, contract.parameters[name].value) or 0))
+            return timedelta(seconds=int(contract.parameters[name].value or 0))
 
         self._methods, self._relations, self._reasons = contract.methods, contract.relations, contract.reasons
         self._ttl, self._skew = seconds("ttl_seconds"), seconds("clock_skew_seconds")
-        self.window = seconds("nonce_window_seconds")
-        self.horizon = seconds("horizon_seconds") if "horizon_seconds" in config else None
-        self.tags = {name: config[name] for name in ("domain_tag_logical", "domain_tag_replay") if name in config}
+        self._window = seconds("nonce_window_seconds")
+        self._horizon = None if horizon_s is None else timedelta(seconds=horizon_s)
 
     # Which answers fit
 
@@ -93,7 +93,7 @@ class Model:
 
     def _can_be_issued(self, window: Row) -> bool:
         opens, closes = instant(window["not_before"]), instant(window["not_after"])
-        return opens <= closes <= opens + self.window
+        return opens <= closes <= opens + self._window
 
     def _registration(self, world: ModelState, call: Call) -> frozenset[str]:
         """The lines of `register`, behind those of every submission."""
@@ -146,8 +146,7 @@ class Model:
     def _lost(self, call: Call) -> frozenset[str]:
         if call.fault == "abort":
             return frozenset({"COMMIT_FAILED"})
-        # Who has lost a connection before the commit may begin again.
-        return frozenset({"indeterminate", "new", *(() if call.point == "after_commit" else ("COMMIT_FAILED",))})
+        return frozenset({"indeterminate", "new" if call.point == "after_commit" else "COMMIT_FAILED"})
 
     # What comes of an answer
 
@@ -172,7 +171,7 @@ class Model:
         elif call.method == "resolve_status":
             yield from self._resolved(world, call, answer.value)
         elif call.method == "validate":
-            if answer.value == keys_of(call.args, call.tags):
+            if answer.value == keys_of(call.args):
                 yield world
         elif got == "new":
             yield from self._effects(world, call, answer.value)
@@ -201,13 +200,13 @@ class Model:
         return world if _is_retry(effect, call) else replace(world, attempts=got)
 
     def race(self, world: ModelState, calls: Sequence[Call], answers: Sequence[Answer]) -> Iterator[ModelState]:
-        """The worlds after calls that were under way at once: as if one had come first, and the others in turn."""
+        """The worlds after calls that were under way at once: as if one had come after the other, in either order."""
         if {call.method for call in calls} == {"maintain"} and {each.outcome for each in answers} == {"accepted"}:
             yield from self._shared(world, calls[0], answers)
             return
-        for first in range(len(calls)):
+        for order in permutations(range(len(calls))):
             worlds = [world]
-            for place, number in enumerate(sorted(range(len(calls)), key=lambda each: each != first)):
+            for place, number in enumerate(order):
                 call = replace(calls[number], collides=bool(place) and "new" in self.due(world, calls[number]))
                 worlds = [after for each in worlds for after in self.after(each, call, answers[number])]
             # The order of their records is open, and makes no other world.
@@ -256,7 +255,7 @@ class Model:
             effect = replace(world.effects[key], compensation=row)
         else:
             columns = {name: request[name] for name in self._relations["registration"].columns if name in request}
-            row = {**columns, **keys_of(call.args, call.tags), "inert": True, "committed_at": call.now}
+            row = {**columns, **keys_of(call.args), "inert": True, "committed_at": call.now}
             effect = Effect(row, failed_at=call.now if call.rejected else None)
         made = replace(world, effects={**world.effects, key: effect}, consumed={**world.consumed, nonce: spent})
         yield from (made,) if value is None else _told(made, key, value, replayed=False)
@@ -297,9 +296,9 @@ class Model:
 
     def _left(self, effect: Effect, now: str) -> timedelta | None:
         """What is left of a key's horizon; None if it is for ever or over."""
-        if self.horizon is None or effect.tombstoned_at:
+        if self._horizon is None or effect.tombstoned_at:
             return None
-        return instant(effect.row["committed_at"]) + self.horizon - instant(now)
+        return instant(effect.row["committed_at"]) + self._horizon - instant(now)
 
     # What is observed
 
@@ -317,7 +316,7 @@ class Model:
             closed = {"can_proceed": "NO", "gate": "REGISTRATION_HOLD", "domain": "REPLAY_DOMAIN_FAIL_CLOSED"}
             if closed.items() <= value.items() and value["surface"] in _SURFACES[world.surface]:
                 yield world
-        elif method == "derive_keys" and value == keys_of(args, self.tags):
+        elif method == "derive_keys" and value == keys_of(args):
             yield world
 
     def _stored(self, world: ModelState, state: Row) -> Iterator[ModelState]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any
 
 from holdfast.specs import Relation
@@ -92,7 +91,7 @@ class Call:
 
     `forged`: past the validator, with its verdict forged. `rejected`: the verifier rejects what it commits. `point` and
     `fault`: the failpoint that it meets if it commits. `collides`: a rival took what it would have had. `contended`:
-    another operation is under way. `tags` are the domain tags of keys that are not the usual ones.
+    another operation is under way.
     """
 
     method: str
@@ -104,7 +103,6 @@ class Call:
     fault: str = ""
     collides: bool = False
     contended: bool = False
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,15 +179,14 @@ def heard(world: ModelState, relation: Relation, rows: Sequence[Row]) -> ModelSt
     return world
 
 
-def keys_of(submission: Row, tags: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+def keys_of(submission: Row) -> dict[str, str]:
     """Both keys of a submission."""
-    tagged = {**submission, "tags": tags}
-    return {name: derive(f"rs4a.{name}", tagged) for name in ("logical_request_key", "replay_key")}
+    return {name: derive(f"rs4a.{name}", submission) for name in ("logical_request_key", "replay_key")}
 
 
 def key_of(call: Call) -> str:
     """The logical key of a submission."""
-    key: str = derive("rs4a.logical_request_key", {**call.args, "tags": call.tags})
+    key: str = derive("rs4a.logical_request_key", call.args)
     return key
 
 

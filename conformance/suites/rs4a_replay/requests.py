@@ -57,12 +57,6 @@ def principal(session: SuiteSession) -> str:
     return f'agent <{session.rand("principal")}> & "co" \\'
 
 
-def ago(session: SuiteSession, seconds: float) -> str:
-    """An instant so long ago. Its fraction has no more digits than it needs: the first one counts tenths."""
-    at = shift(session.now, f"{-seconds:+f}s")
-    return f"{at[:-1].rstrip('0')}Z" if "." in at else at
-
-
 def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, **members: str) -> dict[str, Any]:
     """A submission; `label` decides target and owner, and so the logical key."""
     artifact, awkward = session.hex64("artifact"), _AWKWARD[int(label) % len(_AWKWARD)] if label.isdecimal() else ""
@@ -76,7 +70,7 @@ def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, 
         "deployed_artifact_hash": artifact,
         "authorization_nonce": nonce,
         "attempt_id": f"try-{session.rand('attempt')}",
-        "issued_at": ago(session, age_s),
+        "issued_at": shift(session.now, f"{-age_s:+f}s") if age_s else session.now,
         **members,
     }
     return {"request": body, "trusted_attested": {"artifact_hash": artifact}}

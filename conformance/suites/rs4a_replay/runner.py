@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -19,11 +18,10 @@ from holdfast.conformance.suites.rs4a_replay.candidates import Snapshot, TraceLo
 from holdfast.conformance.suites.rs4a_replay.checked_session import ModelCheckedSession
 from holdfast.conformance.suites.rs4a_replay.generate import AGES, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.model import Model
-from holdfast.conformance.suites.rs4a_replay.model_state import Call, Effect, ModelState, key_of
+from holdfast.conformance.suites.rs4a_replay.model_state import Call, Effect, ModelState
 from holdfast.conformance.suites.rs4a_replay.requests import (
     DATED_S,
     MOVED,
-    ago,
     bits_of,
     bound,
     issuing,
@@ -41,8 +39,6 @@ _LEAST_BITS = 60
 _ASSESSED = 500
 # Where a call is killed: at a failpoint, or at any moment.
 KILLED_AT = ("", "after_nonce_consume", "before_commit", "after_commit")
-# Before each statement of the transaction, and behind the last.
-POINTS = ("before_consume", "after_nonce_consume", "after_registration", "before_commit", "after_commit")
 _ABORTED_AT = ("after_nonce_consume", "after_registration", "before_commit")
 _SUBMITTED = ("register", "compensate")
 _MOMENTS, _MOMENT_S = 8, 0.004
@@ -51,13 +47,13 @@ _MOMENTS, _MOMENT_S = 8, 0.004
 class HistoryRunner:
     """Plays a history against a session and the model side by side. A `histories.ExploringRunner`."""
 
-    def __init__(self, bench: Bench, session: SuiteSession, model: Model, *, surface: str = "ready") -> None:
-        self._bench, self._session, self._model = bench, session, model
+    def __init__(
+        self, bench: Bench, session: SuiteSession, model: Model, *, horizon_s: int | None = None, surface: str = "ready"
+    ) -> None:
+        self._bench, self._session = bench, session
         self._beside, self._traces = ModelCheckedSession(bench, session, model, surface=surface), TraceLog()
-        self._longest_s = model.window // timedelta(seconds=1)
+        self._horizon_s = horizon_s
         self._tries = 0
-        # Whether the calls of rivals ever were under way at once.
-        self.overlapped = False
         # The keys of requests by the number of the step that asked for them.
         self._keys: dict[int, str] = {}
         # The worker that broke something. It alone goes on, because what other processes notice of it is open.
@@ -69,10 +65,9 @@ class HistoryRunner:
             "forge": self._forge,
             "fail": lambda step: self._fail(self._submission(step, "register"), step.worker),
             "abort": lambda step: self._at_failpoint(step, _ABORTED_AT[step.number % 3], "abort"),
-            "lose": lambda step: self._at_failpoint(step, POINTS[step.number % len(POINTS)], "lose_answer"),
+            "lose": lambda step: self._at_failpoint(step, KILLED_AT[2 + step.number % 2], "lose_answer"),
             "retry": self._retry,
             "race": self._race,
-            "rivals": self._rivals,
             "overtake": self._overtake,
             "interrupt": self._interrupt,
             "issue": lambda step: self._beside.ask(self._issuing(step), step.worker),
@@ -110,7 +105,7 @@ class HistoryRunner:
 
     def _around(self) -> Snapshot:
         effects: dict[int, Effect | None] = {key: self._world.effects.get(name) for key, name in self._keys.items()}
-        return Snapshot(effects, self._world, self._session.now, self._beside.nonces, self._model.horizon, self._alone)
+        return Snapshot(effects, self._world, self._session.now, self._beside.nonces, self._horizon_s, self._alone)
 
     @property
     def _world(self) -> ModelState:
@@ -154,9 +149,11 @@ class HistoryRunner:
         if sent is None:
             return
         self._tries += 1
-        dated = {"issued_at": ago(self._session, AGES.get(step.how, step.seconds))}
-        another = {"run_id": numbered(self._tries % 2), "attempt_id": numbered(self._tries)}
-        changed = {"": {}, "as another attempt": {**dated, **another}}.get(step.how, dated)
+        changed = {
+            "dated now": {"issued_at": self._session.now},
+            "stale": {"issued_at": shift(self._session.now, f"-{AGES['stale']}s")},
+            "as another attempt": {"issued_at": self._session.now, "attempt_id": numbered(self._tries)},
+        }.get(step.how, {})
         again = {**sent, "request": {**sent["request"], **changed}}
         self._beside.ask(self._call(method, again), step.worker)
 
@@ -164,9 +161,8 @@ class HistoryRunner:
         nonce = self._nonce(step)
         self._tries += 1
         own = {"run_id": numbered(self._tries + 1), "attempt_id": numbered(self._tries)}
-        own["protocol_version"] = f"rs4a/{self._tries % 2}.{self._tries}"
         age, _, flaw = step.how.partition(", ")
-        old = AGES.get(age, DATED_S.get(step.nonce, step.seconds))
+        old = AGES.get(age, DATED_S.get(step.nonce, 0))
         args = tampered(self._session, self._request(step.key, nonce=nonce, age_s=old, **own), flaw or age)
         return self._call(method, args)
 
@@ -174,7 +170,7 @@ class HistoryRunner:
         """The submission of a key. Its logical key is remembered."""
         made = request(self._session, str(key), nonce=nonce, age_s=age_s, **own)
         if key not in self._keys:
-            self._keys[key] = key_of(self._call("register", made))
+            self._keys[key] = derive("rs4a.logical_request_key", made)
         return made
 
     # Nonces
@@ -194,6 +190,10 @@ class HistoryRunner:
         if step.nonce in MOVED:
             self._session.clock(MOVED[step.nonce])
         return nonce
+
+    @property
+    def _longest_s(self) -> Any:
+        return self._bench.contract.parameters["nonce_window_seconds"].value
 
     def _issuing(self, step: Step) -> Call:
         """A nonce with a window that is as long as can be, longer, or the wrong way round; bound to nothing; again."""
@@ -248,7 +248,7 @@ class HistoryRunner:
     # Everything else
 
     def _call(self, method: str, args: Mapping[str, Any]) -> Call:
-        return Call(method, args, self._session.now, tags=self._model.tags)
+        return Call(method, args, self._session.now)
 
     def _any_call(self, step: Step, method: str) -> Call:
         """A call of any operation."""
@@ -257,12 +257,6 @@ class HistoryRunner:
         if method == "resolve_status":
             return self._resolving(replace(step, how=""))
         return self._issuing(replace(step, how="")) if method == "issue_nonce" else self._call(method, {})
-
-    def _rivals(self, step: Step) -> None:
-        """One registration of a key by each worker at once, with nonces of their own."""
-        calls = [self._submission(replace(step, worker=worker), "register") for worker in range(self._session.workers)]
-        self.overlapped |= self._beside.race([replace(call, forged=step.how == "forged") for call in calls])
-        self._beside.look(step.worker)
 
     def _race(self, step: Step) -> None:
         """Two calls at once, at workers 0 and 1."""
@@ -348,8 +342,6 @@ class HistoryRunner:
         args = {"logical_request_key": key.upper() if step.how == "in capitals" else key}
         if step.how == "with a stranger":
             args["force"] = "true"
-        if step.how == "under the usual tags":
-            args = {"logical_request_key": derive("rs4a.logical_request_key", self._request(step.key))}
         return self._call("resolve_status", args)
 
     def _maintain(self, step: Step) -> None:
@@ -382,17 +374,23 @@ class HistoryRunner:
 
 @contextmanager
 def playing(
-    bench: Bench, *, workers: int = WORKERS, surface: str = "ready", hurried: bool = True, **config: object
+    bench: Bench,
+    *,
+    horizon_s: int | None = None,
+    isolation: str = "read_committed",
+    surface: str = "ready",
+    hurried: bool = True,
 ) -> Iterator[HistoryRunner]:
-    """A history's session with two processes and this config, and the model beside it.
+    """A history's session with two processes, and the model beside it.
 
     Not `hurried`: it may take as long as its calls take, each of which has a deadline.
     """
-    opened = {name: str(value) for name, value in config.items()}
-    with bench.session(workers=workers, config=opened, surface=surface, hurried=hurried) as session:
-        yield HistoryRunner(bench, session, Model(bench.contract, opened), surface=surface)
+    config = {"isolation": isolation, **({} if horizon_s is None else {"horizon_seconds": str(horizon_s)})}
+    with bench.session(workers=WORKERS, config=config, surface=surface, hurried=hurried) as session:
+        model = Model(bench.contract, horizon_s=horizon_s)
+        yield HistoryRunner(bench, session, model, horizon_s=horizon_s, surface=surface)
 
 
-def scripted(bench: Bench, *steps: Step, **opened: Any) -> None:
-    """One history of these steps. `opened` as in `playing`."""
-    run_histories(bench, count=1, draw=lambda _: steps, begin=lambda: playing(bench, **opened), trials=0)
+def scripted(bench: Bench, *steps: Step) -> None:
+    """One history of these steps."""
+    run_histories(bench, count=1, draw=lambda _: steps, begin=lambda: playing(bench), trials=0)

@@ -65,7 +65,7 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 @clause("RS4A-TTL-4", "RS4A-RP-03b", provocations=("fail_verify",), whole=True)
 def test_any_history_past_a_horizon_agrees_with_the_model(bench: Bench) -> None:
     """The same with a horizon that keys pass, where the database itself aborts transactions."""
-    _play(bench, 4, horizon_seconds=_HORIZON_S, isolation="serializable")
+    _play(bench, 4, horizon_s=_HORIZON_S, isolation="serializable")
 
 
 @clause("RS4A-GATE-1", whole=True)
@@ -86,7 +86,7 @@ def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> N
         bench,
         count=1,
         draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=_KEYS, rows=_ROWS),
-        begin=lambda: playing(bench, horizon_seconds=_HORIZON_S, hurried=False),
+        begin=lambda: playing(bench, horizon_s=_HORIZON_S, hurried=False),
         trials=0,
     )
 
@@ -98,7 +98,7 @@ def test_every_operation_is_held_against_the_model_in_every_situation(bench: Ben
         bench,
         count=_STEERED,
         length=_COSTS,
-        begin=lambda: playing(bench, horizon_seconds=_HORIZON_S, hurried=False),
+        begin=lambda: playing(bench, horizon_s=_HORIZON_S, hurried=False),
         steering=Explorer(floor=_FLOOR, least=_LEAST),
         opening=openings(horizon_s=_HORIZON_S),
     )
@@ -162,31 +162,93 @@ def test_of_thousands_of_refusals_each_is_on_record(bench: Bench) -> None:
 # Many nonces, many rivals
 
 
-@clause("RS4A-ID-5", "RS4A-RP-02", whole=True, written=True)
+@clause("RS4A-ID-5", "RS4A-RP-02")
 def test_fifty_issued_nonces_buy_one_effect(bench: Bench) -> None:
-    """Fifty requests for one effect, each with its own issued nonce, attempt, run, protocol version and time."""
-    scripted(bench, *(Step("register", worker=age % 2, how="dated", seconds=age) for age in range(50)))
+    """Fifty requests for one effect, each with its own issued nonce, attempt, run and time."""
+    with bench.session() as session:
+        outcomes: list[str] = []
+        for number in range(50):
+            nonce = issue(bench, session)
+            varied = {"run_id": f"run-{number}", "attempt_id": f"try-{number}", "protocol_version": f"rs4a/0.{number}"}
+            args = request(session, "lamp", nonce=nonce, age_s=number, **varied)
+            outcomes.append(session.call("register", args).words)
+        due = ["accepted new", *["refused REPLAY_DUPLICATE"] * 49]
+        counts = _counts(session)
+        if outcomes.count("accepted new") > 1 or counts[0] > 1:
+            admitted = [number for number, outcome in enumerate(outcomes) if outcome == "accepted new"]
+            bench.fail("fail_open", f"requests {admitted} of 50 each had an effect of their own", received=repr(counts))
+        if outcomes != due or counts != (1, 1):
+            verdict = "lost_durability" if 0 in counts else "state_leak" if counts[1] > 1 else "wrong_reason"
+            bench.fail(verdict, "fifty requests for one effect", expected=repr(due[:2]), received=repr(outcomes))
 
 
-@clause("RS4A-RP-01", whole=True, written=True)
+@clause("RS4A-RP-01")
 def test_an_implementation_always_answers_a_new_attempt_alike(bench: Bench) -> None:
     """The contract leaves two answers to a new attempt; one implementation gives one of them."""
-    again = (Step("retry", worker=number % 2, how="as another attempt") for number in range(8))
-    scripted(bench, Step("register"), *again)
+    with bench.session(workers=2) as session:
+        nonce = issue(bench, session)
+        if session.call("register", request(session, "lamp", nonce=nonce)).effect != "new":
+            bench.fail("not_reached", "the first registration was not admitted")
+        seen = set()
+        for number in range(8):
+            args = request(session, "lamp", nonce=nonce, attempt_id=f"try-{number}", run_id=f"run-{number % 2}")
+            seen.add(session.call("register", args, number % 2).words)
+        if "accepted new" in seen:
+            bench.fail("fail_open", "a new attempt had a second effect", received=repr(sorted(seen)))
+        if len(seen) != 1 or not seen <= {"accepted prior", "refused REPLAY_ATTEMPT_NO_BYPASS"}:
+            expected = "always the prior decision, or always REPLAY_ATTEMPT_NO_BYPASS"
+            bench.fail("wrong_reason", "new attempts were answered in turns", expected=expected, received=repr(seen))
 
 
-def _rivals(bench: Bench, isolation: str, rivals: int = 6, rounds: int = 3, how: str = "") -> None:
-    with playing(bench, workers=rivals, isolation=isolation) as player:
-        for key in range(rounds):
-            player.step(Step("rivals", key, how=how))
-        player.compare()
-        if not player.overlapped:
+def _raced(bench: Bench, session: SuiteSession, calls: list[tuple[str, dict[str, Any]]]) -> list[Answer] | None:
+    """The answers of one call a worker, all under way at once; None if they did not overlap."""
+    answers = session.race(calls)
+    sent_us = [record.sent_us or 0 for record in bench.records[-len(calls) :]]
+    received_us = [record.received_us or 0 for record in bench.records[-len(calls) :]]
+    return answers if max(sent_us) < min(received_us) else None
+
+
+def _race_with_own_nonces(bench: Bench, level: str, rivals: int = 6, rounds: int = 3) -> None:
+    with bench.session(workers=rivals, config={"isolation": level}) as session:
+        raced = 0
+        for number in range(rounds):
+            nonces = [issue(bench, session) for _ in range(rivals)]
+            label = f"lamp-{number}"
+            calls = [
+                ("register", request(session, label, nonce=nonce, attempt_id=f"try-{rival}", run_id=f"run-{rival}"))
+                for rival, nonce in enumerate(nonces)
+            ]
+            answers = _raced(bench, session, calls)
+            raced += answers is not None
+            _judge_race(bench, session, nonces, answers or [], effects=number + 1)
+        if not raced:
             bench.fail("not_reached", f"in {rounds} rounds the calls of {rivals} workers never overlapped")
+
+
+def _judge_race(bench: Bench, session: SuiteSession, nonces: list[str], answers: list[Answer], *, effects: int) -> None:
+    counts = _counts(session)
+    winners = [answer for answer in answers if answer.effect == "new"]
+    if len(winners) > 1 or max(counts) > effects:
+        bench.fail("fail_open", f"{len(winners)} attempts won, rows {counts}", expected="one effect a round")
+    if answers and not winners:
+        bench.fail("over_refusal", "no attempt won", received=repr([answer.words for answer in answers]))
+    if counts != (effects, effects):
+        bench.fail("lost_durability", f"after {effects} rounds there are {counts} rows")
+    for nonce, answer in zip(nonces, answers, strict=False):
+        if answer.effect == "new":
+            continue
+        if answer.reason not in ("ATTEMPT_COLLISION", "REPLAY_DUPLICATE"):
+            bench.report("wrong_reason", "a loser", expected="ATTEMPT_COLLISION", received=answer.words)
+        told = (answer.data or {}).get("decision", {}).get("decision_id")
+        if answer.reason == "ATTEMPT_COLLISION" and told != winners[0].value["decision"]["decision_id"]:
+            bench.report("wrong_reason", "a loser was told another decision than the winner's", received=repr(told))
+        if session.observe("nonce_state", {"nonce": nonce})["state"] != "issued":
+            bench.fail("state_leak", "a loser's nonce is no longer issued")
 
 
 TESTS = tabled(
     __name__,
-    _rivals,
+    _race_with_own_nonces,
     # Each rival brings a fresh nonce, attempt and run; losers keep their nonces and learn of the winner.
     test_rivals_with_nonces_of_their_own_have_one_effect_at_read_committed=(
         ("RS4A-S4-3", "RS4A-S4-1", "RS4A-S4-4", "RS4A-RP-09"),
@@ -205,10 +267,23 @@ TESTS = tabled(
 )
 
 
-@clause("RS4A-LAYER-2", "RS4A-RP-09", provocations=("register_unvalidated",), whole=True, written=True)
+@clause("RS4A-LAYER-2", "RS4A-RP-09", provocations=("register_unvalidated",))
 def test_rivals_past_the_validator_have_one_effect(bench: Bench) -> None:
     """Two registrations with forged verdicts race for one key."""
-    _rivals(bench, "read_committed", rivals=2, rounds=4, how="forged")
+    with bench.session(workers=2) as session:
+        raced = 0
+        for number in range(4):
+            nonces = [issue(bench, session) for _ in range(2)]
+            calls = [("register_unvalidated", request(session, f"lamp-{number}", nonce=nonce)) for nonce in nonces]
+            answers = _raced(bench, session, calls)
+            raced += answers is not None
+            counts = _counts(session)
+            if max(counts) > number + 1:
+                bench.fail("fail_open", f"two rivals past the validator left {counts} rows in round {number + 1}")
+            if counts != (number + 1, number + 1):
+                bench.fail("over_refusal", f"of two rivals past the validator none has an effect; rows {counts}")
+        if not raced:
+            bench.fail("not_reached", "in 4 rounds the calls of two workers never overlapped")
 
 
 # Samples and kills at any moment
