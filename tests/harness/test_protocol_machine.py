@@ -137,24 +137,13 @@ def test_an_answer_that_came_before_its_request_is_garbage(janitor: Janitor) -> 
     assert "before the request was sent" in reply.event.detail
 
 
-class Told(Sending):
-    """A connection over which this came."""
-
-    def __init__(self, told: dict[str, Any]) -> None:
-        super().__init__()
-        self._told = told
-
-    def wait(self, seconds: float) -> dict[str, Any]:
-        """See `Sending`."""
-        del seconds
-        return self._told
-
-
 def test_what_comes_over_a_socket_is_held_to_the_protocol_as_a_line_is(janitor: Janitor) -> None:
     worker = worker_of(janitor, [])
     replies = []
-    for told in ({"outcome": "ok", "value": 7}, {"outcome": "splendid"}, {"outcome": "ok"}):
-        worker.send_prepared(Prepared("1", b"", Told(told)))
+    came: Any
+    for came in ({"outcome": "ok", "value": 7}, {"outcome": "splendid"}, {"outcome": "ok"}):
+        # What a connection holds from the beginning is what it gives.
+        worker.send_prepared(Prepared("1", b"", Sending(came)))
         replies.append(worker.receive(timeout=DEADLINES.op))
     worker.kill()
     assert [reply.answer for reply in replies] == [{"outcome": "ok", "value": 7}, None, {"outcome": "ok"}]

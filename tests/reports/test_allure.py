@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,17 @@ import pytest
 
 from holdfast.reports.allure import FRAMEWORK, write_allure
 from holdfast.reports.results import Outcome, Result, Results
+from tests.reports.test_junit import BEGUN
+from tests.reports.test_junit import CASE as CONFORMS
 
-CASE = Result(
-    case="toy/once/a-put",
-    contract="toy",
-    clauses=("TOY-01", "TOY-02"),
-    title="a put",
-    outcome=Outcome.FAILED,
-    verdict="fail_open",
-    severity="critical",
-    message="accepted",
-    text="clause, harm, detail",
-    transcript='{"n":0}',
-)
+CASE = replace(
+    CONFORMS, clauses=("TOY-01", "TOY-02"), outcome=Outcome.FAILED, verdict="fail_open", message="accepted",
+    text="clause, harm, detail", transcript='{"n":0}',
+)  # fmt: skip
 
 
 def written(folder: Path, *cases: Result, status: int = 10) -> dict[str, dict[str, Any]]:
-    write_allure(Results(cases, status, "problem", datetime(2026, 1, 1, tzinfo=UTC)), folder)
+    write_allure(Results(cases, status, "problem", BEGUN), folder)
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*-result.json")]
     return {result["fullName"]: result for result in found}
 
