@@ -57,7 +57,7 @@ def block(number: int) -> None:
 
 
 def cost(rows: int) -> float:
-    """Seconds of a row of so many."""
+    """The CPU seconds that a row takes, of this number of rows."""
     stock_of.cache_clear()
     began = time.process_time()
     generate(0, rows)

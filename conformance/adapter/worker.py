@@ -163,13 +163,13 @@ class Worker:
         if exchange is not None:
             # The absence of a reply over a socket says nothing of the process, which may still speak over its pipe.
             early, self._came = self._came, None
-            told: Mapping[str, Any] | Event = (
+            reply: Mapping[str, Any] | Event = (
                 self.process.wait_elsewhere(exchange.wait, timeout=timeout) if early is None else early
             )
             self._outstanding.popleft()
-            if not isinstance(told, Event):
-                told = decode_answer(canonical({"id": request_id, **told}), expected_id=request_id)
-            return _reply(told, sent, self._now_us())
+            if not isinstance(reply, Event):
+                reply = decode_answer(canonical({"id": request_id, **reply}), expected_id=request_id)
+            return _reply(reply, sent, self._now_us())
         if self.dead is not None:
             self._outstanding.popleft()
             return Reply(None, self.dead, sent, self._now_us())
