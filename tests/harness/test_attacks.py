@@ -95,7 +95,7 @@ NEW, PRIOR = said("accepted new", {"name": "1"}), said("accepted prior", {"name"
         ([NEW, NEW], Verdict.FAIL_OPEN),
         ([PRIOR], Verdict.LOST_DURABILITY),
         ([said("accepted new", {"name": "2"})], Verdict.WRONG_REASON),
-        ([said("refused REQUEST_MALFORMED")], Verdict.OVER_REFUSAL),
+        ([Answer("refused", None, "REQUEST_MALFORMED", None, {"why": "no name"})], Verdict.OVER_REFUSAL),
     ],
 )
 def test_an_answer_that_the_model_does_not_have_is_a_finding(answers: list[Answer], verdict: Verdict) -> None:
@@ -108,6 +108,7 @@ def test_an_answer_that_the_model_does_not_have_is_a_finding(answers: list[Answe
     except NonConformance as finding:
         judged = finding.judgement
     assert judged.verdict is verdict
+    assert str(answers[-1].value or answers[-1].data) in judged.received
 
 
 def test_a_wrong_value_of_what_was_done_is_not_reported_once_more_as_lost() -> None:
