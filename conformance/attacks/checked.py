@@ -206,8 +206,8 @@ class CheckedSession(Generic[S]):
         orders = [self._verdict(order, lost=lost) for order in itertools.permutations(answered)]
         verdict, due = max(orders, key=lambda found: Verdict(found[0]).rank)
         told = "; ".join(f"{call}: {answer.outcome}" for call, answer in answered)[:_SHOWN]
-        received = "; ".join(f"{said(answer)} {answer.value or answer.data or ''}".strip() for _, answer in answered)[:_SHOWN]
-        self.bench.weigh(verdict, told, expected=due[:_SHOWN], received=received, at=answered[-1][1].n)
+        received = "; ".join(f"{said(answer)} {answer.value or answer.data or ''}".strip() for _, answer in answered)
+        self.bench.weigh(verdict, told, expected=due[:_SHOWN], received=received[:_SHOWN], at=answered[-1][1].n)
 
     def _verdict(self, order: Iterable[tuple[Call, Answer]], *, lost: bool) -> tuple[str, str]:
         """How wrong the first answer is that an order does not explain, and what is due."""
