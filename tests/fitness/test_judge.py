@@ -640,13 +640,7 @@ CHANGES: dict[str, tuple[str, *tuple[_Edit, ...]]] = {
     "i cascade to others": ("i R CASCADE", refers(relation="other", to_relation=NONCE.name, on_delete="c")),
     "i time to live": ("i R RETENTION_TTL", ends(EFFECT, "expires", "(now() + '90 days'::interval)")),
     "i an own function": ("i U RETENTION_UNKNOWN", column(EFFECT, "attempt_id", default="surface.until()")),
-    "i a span": (
-        "i R RETENTION_TTL",
-        add(
-            "columns",
-            **at(NONCE, name="keep", base_type="pg_catalog.interval", domain_default=None, default="'1 day'::interval"),
-        ),
-    ),
+    "i a span": ("i R RETENTION_TTL", ends(NONCE, "keep", "'1 day'::interval", "interval")),
     "i seconds": (
         "i R RETENTION_TTL", column(EFFECT, "attempt_id", default="((EXTRACT(epoch FROM now()))::bigint + 86400)"),
     ),
@@ -753,11 +747,7 @@ HARMLESS: dict[str, tuple[str | Policy, *tuple[_Edit, ...]]] = {
         ),
     ),
     "a check with a constant of a user's type": (
-        "",
-        check_of(
-            KEY,
-            definition=f"CHECK ((({KEY} ~ '^[0-9a-f]{{64}}$'::text) AND ({KEY} <> ('x'::surface.\"Kind\")::text)))",
-        ),
+        "", check_of(KEY, f"(({KEY} ~ '^[0-9a-f]{{64}}$'::text) AND ({KEY} <> ('x'::surface.\"Kind\")::text))"),
     ),
     "a check whose cast was reviewed": ("mine.as_number", check_of(KEY, calls=["mine.as_number"])),
     "a type of a superuser's": ("", superuser("boss"), owned(EFFECT, owner="boss")),
@@ -773,11 +763,7 @@ HARMLESS: dict[str, tuple[str | Policy, *tuple[_Edit, ...]]] = {
     "a definer for its owner only": ("", definer(executors=[OWNER])),
     "a definer of a role that may not write": ("", role("reader"), definer(owner="reader")),
     "a definer that only raises": (
-        "",
-        definer(
-            trigger=True, attached=["public.t"],
-            definition="CREATE\nAS $function$\nBEGIN RAISE EXCEPTION 'no'; END\n$function$\n",
-        ),
+        "", definer(trigger=True, attached=["t"], definition="AS $function$\nBEGIN RAISE 'no'; END\n$function$\n"),
     ),
     "a definer in a trigger that was reviewed": (
         "stamp", definer(trigger=True), trigger(EFFECT, function="surface.admit"),
@@ -994,14 +980,9 @@ def test_without_parts_the_criteria_say_what_is_missing(fit: Evidence) -> None:
 
 def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
     described = both(
-        edit("server", {}, replica=True),
-        add("prepared", gid="stuck", owner="x"),
-        add("extensions", name="citus", version="12", schema="public"),
+        edit("server", {}, replica=True), add("prepared", gid="stuck", owner="x"), event_trigger(), maker(), refers(),
+        add("extensions", name="citus", version="12", schema="public"), setting("search_path", "mine, public"),
         add("publications", **at(EFFECT, publication="out")),
-        event_trigger(),
-        maker(),
-        setting("search_path", "mine, public"),
-        refers(),
     )(fit)  # fmt: skip
     notes = "\n".join(judge(described, Policy()).notes)
     for words in ("replica", "stuck", "citus", "published by out", "watch", "maker", "mine, public", "target_fk"):
@@ -1080,11 +1061,8 @@ def test_a_guard_is_read_in_its_body_and_not_in_a_setting_before_it(fit: Evidenc
 def test_a_function_of_the_guards_name_with_arguments_is_not_the_guard(fit: Evidence) -> None:
     plain = next(row for row in rows_of(fit, "functions") if row["name"] == "refuse_change")
     more = "BEGIN IF TG_OP = 'x' THEN RETURN OLD; END IF; RAISE 'no'; END"
-    changed = with_rows(
-        fit,
-        "functions",
-        ({**plain, "arguments": "a text"}, {**plain, "definition": f"AS $function$\n{more}\n$function$\n"}),
-    )
+    both_of = ({**plain, "arguments": "a text"}, {**plain, "definition": f"AS $function$\n{more}\n$function$\n"})
+    changed = with_rows(fit, "functions", both_of)
     assert {reason.code for reason in judge(changed, Policy()).reasons} == {"GUARD_UNREVIEWED"}
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum, unique
 from types import MappingProxyType
-from typing import TypeAlias
 
 from holdfast.conformance.fitness.criteria.spelling import without_parentheses
 
@@ -38,6 +37,15 @@ class Ending:
     most: timedelta | None = None
     why: str = ""
 
+    def nearer(self, *cuts: timedelta | None) -> Ending:
+        """The same end after what is cut off it, or off the moment before it. None: no limit of a cut is known."""
+        known = [cut for cut in cuts if cut is not None]
+        gone = self.least is None or len(known) < len(cuts)
+        return replace(self, least=None if gone or self.least is None else self.least - sum(known, _NOTHING))
+
+
+_NOTHING = timedelta()
+
 
 def later(years: int, months: int, rest: timedelta) -> Ending:
     """So long after. Twelve months are a year; a single one has 28 to 31 days."""
@@ -62,11 +70,6 @@ _CAST = re.compile(rf"::({_TYPE})")
 _TIMES = re.compile(r"(?:timestamp|timestamptz|date|time|timetz)\b|(?:ts|tstz|date)(?:multi)?range\b")
 _CALL = re.compile(rf"(?<![\w$.\"])(?:(?P<schema>{_NAME})\.)?(?P<name>{_NAME})\(")
 
-# Rewritten until nothing changes any more. Every other expression for the moment of making becomes `NOW`.
-_MAKING = re.compile(
-    r"\b(?:(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)"
-    r"|(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP|CURRENT_TIME|LOCALTIME)(?:\(\d\))?|CURRENT_DATE)(?![\w$(])"
-)
 _PLAIN_TYPE = (
     r"(?:(?:timestamp|time)(?:\(\d\))? with(?:out)? time zone|date|text|character varying(?:\(\d+\))?|bigint|integer"
     r"|numeric(?:\(\d+,\d+\))?|double precision|real)"
@@ -75,40 +78,69 @@ _UNIT = r"\(?(?:1000|1000000)(?:\.0+)?\)?(?:::(?:numeric|double precision|bigint
 # A zone by its digits may lie days away (POSIX); one by its name is one that people live in.
 _ZONE = re.compile(r"[A-Za-z]+(?:[/_-][A-Za-z]+)*").fullmatch
 _ALONE = r"(?<![\w$.\"])"
-# What is the moment of making too; of a text in it, such as a zone or a field, only if that is as said.
-Same: TypeAlias = tuple[str, Callable[[list[str]], object] | None]
-_SAME: tuple[Same, ...] = (
-    (rf"{_ALONE}\({NOW}\)", None),
-    (rf"{NOW}::{_PLAIN_TYPE}(?![\w$.(\[])", None),
-    (rf"\bEXTRACT\(epoch FROM {NOW}\)", None),
-    (rf"{_ALONE}(?:floor|round|trunc|to_jsonb)\({NOW}\)", None),
-    # As milliseconds or microseconds.
-    (rf"{NOW} \* {_UNIT}(?= *(?:\)|\Z))", None),
-    (rf"{_ALONE}timezone\({LITERAL}::text, {NOW}\)", lambda said: _ZONE(said[0])),
-    (rf"{_ALONE}date_part\({LITERAL}::text, {NOW}\)", lambda said: said == ["epoch"]),
-    (rf"{_ALONE}date_trunc\({LITERAL}::text, {NOW}\)", lambda _: True),
-    (rf"{NOW} AT TIME ZONE {LITERAL}::text", lambda said: _ZONE(said[0])),
-    # Digits and letters of the form itself would stand in what is written.
-    (rf"{_ALONE}to_char\({NOW}, {LITERAL}::text\)", lambda said: not re.search(r"\d", said[0])),
-    (rf"\({LITERAL}::text\)::{_PLAIN_TYPE}(?![\w$.(\[])", lambda said: said[0].strip().lower() == "now"),
-)
-
+_END = r"(?![\w$.(\[])"
+# From the last zone of the world to the first one. A day of a zone may be left out: Samoa had no 30 December 2011.
+_ZONES, _SECOND, _DAY = timedelta(hours=26), timedelta(seconds=1), timedelta(days=1)
 # How much date_trunc cuts off, at most.
 _CUT = {
-    "microseconds": timedelta(),
+    "microseconds": _NOTHING,
     "milliseconds": timedelta(milliseconds=1),
-    "second": timedelta(seconds=1),
+    "second": _SECOND,
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),
-    "day": timedelta(days=1),
+    "day": _DAY,
     "week": timedelta(days=7),
     "month": timedelta(days=31),
     "quarter": timedelta(days=92),
     "year": timedelta(days=366),
 }
-_CUTS = re.compile(r"\bdate_trunc\((?:'(?P<unit>\w+)'::text)?|(?P<day>\bCURRENT_DATE\b|::date\b)")
-# They leave out what is not asked for, or the day.
-_CUTS_ANYTHING = re.compile(r"\bto_char\(|\b(?:CURRENT_TIME|LOCALTIME)\b|::timetz?\b")
+
+
+def _unknown(_: list[str]) -> timedelta | None:
+    return None
+
+
+def _exact(_: list[str]) -> timedelta | None:
+    return _NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """A form of the moment of making; with texts in it, such as a zone or a field, only if they are `fine`.
+
+    `cut`: how far that may lie before the moment, at most. None: no limit is known, or what comes of it is no time.
+    """
+
+    form: str
+    fine: Callable[[list[str]], object] = lambda _: True
+    cut: Callable[[list[str]], timedelta | None] = _unknown
+
+
+# Rewritten into `NOW` until nothing changes any more.
+_SAME: tuple[Same, ...] = (
+    Same(r"\b(?:now|(?:clock|statement|transaction)_timestamp)\(\)(?![\w$(])", cut=_exact),
+    Same(r"\b(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP)(?:\(6\))?(?![\w$(])", cut=_exact),
+    Same(r"\b(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP)\([0-5]\)(?![\w$(])", cut=lambda _: _SECOND),
+    Same(r"\bCURRENT_DATE(?![\w$(])", cut=lambda _: _DAY),
+    Same(r"\b(?:timeofday\(\)|(?:CURRENT_TIME|LOCALTIME)(?:\(\d\))?)(?![\w$(])"),
+    Same(rf"{_ALONE}\({NOW}\)", cut=_exact),
+    Same(rf"{NOW}::timestamp(?:\(6\))? with(?:out)? time zone{_END}", cut=_exact),
+    Same(rf"{NOW}::timestamp\([0-5]\) with(?:out)? time zone{_END}", cut=lambda _: _SECOND),
+    Same(rf"{NOW}::date{_END}", cut=lambda _: _DAY),
+    Same(rf"{NOW}::{_PLAIN_TYPE}{_END}"),
+    Same(rf"\bEXTRACT\(epoch FROM {NOW}\)"),
+    Same(rf"{_ALONE}(?:floor|round|trunc|to_jsonb)\({NOW}\)"),
+    # As milliseconds or microseconds.
+    Same(rf"{NOW} \* {_UNIT}(?= *(?:\)|\Z))"),
+    # What a zone cuts off says _by_zones.
+    Same(rf"{_ALONE}timezone\({LITERAL}::text, {NOW}\)", lambda said: _ZONE(said[0]), _exact),
+    Same(rf"{NOW} AT TIME ZONE {LITERAL}::text", lambda said: _ZONE(said[0]), _exact),
+    Same(rf"{_ALONE}date_part\({LITERAL}::text, {NOW}\)", lambda said: said == ["epoch"]),
+    Same(rf"{_ALONE}date_trunc\({LITERAL}::text, {NOW}\)", cut=lambda said: _CUT.get(said[0])),
+    # Digits and letters of the form itself would stand in what is written.
+    Same(rf"{_ALONE}to_char\({NOW}, {LITERAL}::text\)", lambda said: not re.search(r"\d", said[0])),
+    Same(rf"\({LITERAL}::text\)(?=::{_PLAIN_TYPE}{_END})", lambda said: said[0].strip().lower() == "now", _exact),
+)
 
 _EVER = "infinity"
 _DATE = re.compile(r"\s*[+-]?\d{4,}-?\d\d-?\d\d(?:[T ].*)?|.*\d{4}-\d\d-\d\d.*", re.DOTALL)
@@ -122,9 +154,9 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _LARGEST = ("9223372036854775807",)
 _EPOCH_FLOOR = 1_000_000_000
 _CONSTANT = re.compile(rf"(?:{LITERAL}|(?P<word>true|false|NULL)|(?P<number>-?\d+(?:\.\d+)?))")
-_INTERVAL = rf"{LITERAL}::interval(?: [a-z ]+)?(?:\(\d\))?"
+_INTERVAL = rf"{LITERAL}::(interval(?: [a-z ]+)?(?:\(\d\))?)"
 _AFTER = re.compile(rf"{NOW} \+ {_INTERVAL}|{_INTERVAL} \+ {NOW}")
-_LENGTH = re.compile(rf"{_INTERVAL}")
+_LENGTH = re.compile(_INTERVAL)
 _RANGE = re.compile(rf"(?:tstzrange|tsrange|daterange)\({NOW}, (?P<end>[^,]+)(?:, {LITERAL}::text)?\)")
 _MOVES = re.compile(r"\+|\binterval\b|\bmake_interval\(|\bdate_add\(|_pl_")
 _SPEAKS = re.compile(
@@ -149,43 +181,74 @@ _TIMELESS = frozenset(
 def ending(
     text: str,
     *,
-    timed: bool = False,
-    moments: Mapping[str, timedelta | None] = MappingProxyType({}),
+    kind: str = "",
+    modifier: int = -1,
+    moments: Mapping[str, Ending] = MappingProxyType({}),
     reviewed: Collection[str] = (),
 ) -> Ending:
-    """What a default says. `timed`: the column is of a type of time. `moments`: columns that hold a moment, which the
-    expression of a generated column may name, and what is cut off theirs (see `cut_off`). `reviewed`: functions that a
-    person has reviewed, by schema and name.
+    """What a default says. `kind` and `modifier`: the type of the column without its domains. `moments`: columns that
+    hold a time, which the expression of a generated column may name, and what is said of theirs. `reviewed`: functions
+    that a person has reviewed, by schema and name.
     """
     if not text:
         return Ending(Sense.NO_TIME)
     names = [found["name"] for found in _TEXT.finditer(text) if found["name"]]
     if re.search(r"[\x00-\x08]", text) or any(map(_ODD_NAME.search, names)):
         return Ending(Sense.UNCLEAR, why="a name in it has signs that are not read here")
-    said: list[str] = []
-    masked = without_parentheses(reduced(_masked(text, moments, said), said, _SAME))
+    said, cuts = list[str](), [_by_zones(text, kind), _by_type(kind, modifier)]
+    named = [each for name, each in moments.items() if _named(name).search(text)]
+    masked = without_parentheses(reduced(_masked(text, moments, said), said, _SAME, cuts))
     if masked == NOW:
-        return Ending(Sense.MOMENT)
-    found = (
-        _constant(masked, said, timed=timed)
-        or _lasting(masked, said)
-        or _other(masked, timed=timed, reviewed=frozenset(reviewed))
-    )
-    if found.least is None:
-        return found
-    cuts = [cut_off(text), *(cut for name, cut in moments.items() if _named(name).search(text))]
-    known = [cut for cut in cuts if cut is not None]
-    return replace(found, least=found.least - sum(known, timedelta()) if len(known) == len(cuts) else None)
+        found = Ending(Sense.MOMENT, _NOTHING, _NOTHING)
+    else:
+        found = (
+            _constant(masked, said, timed=is_timed(kind))
+            or _lasting(masked, said)
+            or _other(masked, timed=is_timed(kind), reviewed=frozenset(reviewed))
+        )
+    if any(each.most != _NOTHING for each in named):
+        found = replace(found, most=None)
+    return found.nearer(*cuts, *(None if each.least is None else max(-each.least, _NOTHING) for each in named))
 
 
-def cut_off(text: str) -> timedelta | None:
-    """How far the moment that a default gives may lie before the one in which the row is made. None: no limit is known.
+def is_timed(kind: str) -> bool:
+    """Whether a type holds a time, or an array of them."""
+    return re.fullmatch(rf"pg_catalog\._?(?:interval|{_TIMES.pattern})", kind) is not None
 
-    What is cut off brings an end nearer: `date_trunc('year', now()) + '365 days'` may be over tomorrow.
+
+def given(kind: str, modifier: int) -> Ending:
+    """What a column of a type of time holds where no default says it: the writer gives the moment."""
+    return Ending(Sense.MOMENT, _NOTHING, _NOTHING).nearer(_by_type(kind, modifier))
+
+
+def _by_type(kind: str, modifier: int) -> timedelta | None:
+    """What the type of a column cuts off. No default shows this cast."""
+    name = kind.removeprefix("pg_catalog.")
+    if name in ("", "text", "varchar", "tstzrange", "tsrange", "daterange"):
+        return _NOTHING
+    if name in ("timestamptz", "timestamp"):
+        return _NOTHING if modifier in (-1, 6) else _SECOND
+    if name == "interval" and modifier == -1:
+        return _NOTHING
+    return _DAY if name == "date" else None
+
+
+_ZONED = re.compile(r"\b(?:timezone\(|AT TIME ZONE )('(?:Etc/)?(?:UTC|GMT)'::text)?", re.IGNORECASE)
+_IN_ZONES = re.compile(r"pg_catalog\.(?:timestamptz|tstzrange)")
+
+
+def _by_zones(text: str, kind: str) -> timedelta:
+    """How much nearer zones may bring an end.
+
+    A moment in a zone is one without a zone, which the zone of the session may put elsewhere. Only in UTC, and as long
+    as no zone is added, it stays what it is. A day of an interval is one of the session's zone.
     """
-    cuts = [timedelta(days=1) if cut["day"] else _CUT.get(cut["unit"]) for cut in _CUTS.finditer(text)]
-    known = [cut for cut in cuts if cut is not None]
-    return None if len(known) < len(cuts) or _CUTS_ANYTHING.search(text) else sum(known, timedelta())
+    zones = _ZONED.findall(text)
+    if not zones:
+        return _DAY if re.search(r"'[^':]*\d (?:year|mon|day)s?\b[^']*'::interval", text) else _NOTHING
+    if all(zones) and _IN_ZONES.fullmatch(kind) is None and "with time zone" not in text:
+        return _NOTHING
+    return len(zones) * _ZONES
 
 
 def _named(column: str) -> re.Pattern[str]:
@@ -200,24 +263,28 @@ def _masked(text: str, moments: Collection[str], said: list[str]) -> str:
         said.append("\\" if found["escaped"] else found["said"].replace("''", "'"))
         return f"{OPEN}{len(said) - 1}{CLOSE}"
 
-    masked = _MAKING.sub(NOW, _TEXT.sub(aside, text).replace("pg_catalog.", ""))
+    masked = _TEXT.sub(aside, text).replace("pg_catalog.", "")
     for name in moments:
         masked = _named(name).sub(NOW, masked)
     return masked
 
 
-def reduced(masked: str, said: list[str], same: Iterable[Same]) -> str:
-    """With one mark for all that is the moment of making, until nothing changes any more."""
+def reduced(masked: str, said: list[str], same: Iterable[Same], cuts: list[timedelta | None] | None = None) -> str:
+    """With one mark for all that is the moment of making, until nothing changes any more; `cuts` takes what is cut."""
     before = ""
     while before != masked:
         before = masked
-        for pattern, fine in same:
+        for each in same:
 
-            def put(found: re.Match[str], fine: Callable[[list[str]], object] | None = fine) -> str:
+            def put(found: re.Match[str], each: Same = each) -> str:
                 texts = [said[int(number)] for number in re.findall(LITERAL, found[0])]
-                return NOW if fine is None or fine(texts) else found[0]
+                if not each.fine(texts):
+                    return found[0]
+                if cuts is not None:
+                    cuts.append(each.cut(texts))
+                return NOW
 
-            masked = re.sub(pattern, put, masked)
+            masked = re.sub(each.form, put, masked)
     return masked
 
 
@@ -231,8 +298,8 @@ def _constant(masked: str, said: list[str], *, timed: bool) -> Ending | None:
     described = found["number"] or said[int(found[1])]
     if described.strip().lower() == _EVER or described in _LARGEST:
         return Ending(Sense.FOR_EVER)
-    if any(each.startswith("interval") for each in types):
-        return _length(described)
+    if intervals := {each for each in types if each.startswith("interval")}:
+        return _length(described, intervals)
     if timed or any(_TIMES.match(each) for each in types) or like_time(described):
         return Ending(Sense.INSTANT)
     return Ending(Sense.NO_TIME)
@@ -248,7 +315,7 @@ def like_time(described: str) -> bool:
 def _lasting(masked: str, said: list[str]) -> Ending | None:
     """Every moment that lies a while after now, and ranges from now on."""
     if found := _AFTER.fullmatch(masked):
-        return _length(said[int(found[1] or found[2])])
+        return _length(said[int(found[1] or found[3])], {found[2] or found[4]})
     if found := _RANGE.fullmatch(masked):
         end = without_parentheses(found["end"])
         if re.fullmatch(rf"NULL::{_PLAIN_TYPE}", end):
@@ -263,10 +330,12 @@ def _lasting(masked: str, said: list[str]) -> Ending | None:
 _PLAIN_LENGTH = re.compile(r"(?:(\d+) years? ?)?(?:(\d+) mons? ?)?(?:(\d+) days? ?)?(?:(\d+):(\d\d):(\d\d))?")
 
 
-def _length(described: str) -> Ending:
-    """An interval after now; how long it is, is known if it is said in plain words."""
+def _length(described: str, types: Collection[str]) -> Ending:
+    """An interval after now; how long it is, is known if it is said in plain words, and no type leaves out fields."""
+    if described.strip().lower() == _EVER:
+        return Ending(Sense.FOR_EVER)
     words = _PLAIN_LENGTH.fullmatch(described.strip())
-    if words is None or not described.strip():
+    if words is None or not described.strip() or set(types) != {"interval"}:
         return Ending(Sense.LATER)
     years, months, days, hours, minutes, seconds = (int(word or 0) for word in words.groups())
     rest = timedelta(days=min(days, _LONGEST), hours=hours, minutes=minutes, seconds=seconds)

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from types import MappingProxyType
 from typing import TypeAlias
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.atomic import counts
 from holdfast.conformance.fitness.criteria.binding import kept, must_be_said, says_something
-from holdfast.conformance.fitness.criteria.endings import Ending, Sense, cut_off, ending
+from holdfast.conformance.fitness.criteria.endings import Ending, Sense, ending, given, is_timed
 from holdfast.conformance.fitness.criteria.files import housekeeping, in_its_own_file
 from holdfast.conformance.fitness.criteria.guards import changes_tried, held_by_others, owned
 from holdfast.conformance.fitness.criteria.judging import Judging
@@ -170,10 +169,6 @@ def _references(judging: Judging, part: Part, relation: RelationName) -> None:
             judging.refute(Code.CASCADE, text, part=part, rows=[key])
 
 
-# Types of columns that hold a time; arrays of them begin with an underscore.
-_TIMES = re.compile(
-    r"pg_catalog\._?(?:timestamptz|timestamp|date|time|timetz|interval|(?:ts|tstz|date)(?:multi)?range)"
-)
 _MOMENTS = (Sense.MOMENT, Sense.LATER, Sense.INSTANT)
 
 
@@ -181,35 +176,33 @@ def _ends(judging: Judging, part: Part, relation: RelationName) -> None:
     """No row is made with an end, or with one that lies before the horizon."""
     rows = judging.catalogue.of("columns", relation)
     # What a generated column is made from.
-    moments = {str(row["name"]): _cut(row) for row in rows if _timed(row) or _said(judging, row).sense in _MOMENTS}
+    moments = dict[str, Ending]()
+    for row in rows:
+        kind, said = str(row["base_type"]), _said(judging, row)
+        if is_timed(kind) or said.sense in _MOMENTS:
+            moments[str(row["name"])] = given(kind, _modifier(row)) if said.sense is Sense.NO_TIME else said
     for row in rows:
         if row["base_type"] not in NO_END or row["name"] == judging.policy.column("retain_until"):
             _end(judging, part, relation, row, moments if row.get("generated") else {})
 
 
-def _timed(row: Row) -> bool:
-    return _TIMES.fullmatch(str(row["base_type"])) is not None
-
-
-def _cut(row: Row) -> timedelta | None:
-    """What is cut off the moment that a column holds: a date has no hours, a time of the day no day."""
-    if re.fullmatch(r"pg_catalog\._?timetz?", str(row["base_type"])):
-        return None
-    return cut_off(_default(row)) if row["base_type"] != "pg_catalog.date" else timedelta(days=1)
+def _modifier(row: Row) -> int:
+    return int(row.get("modifier", -1))
 
 
 def _default(row: Row) -> str:
-    given = row["default"] if row["default"] is not None else row["domain_default"]
-    return "" if given is None else str(given)
+    said = row["default"] if row["default"] is not None else row["domain_default"]
+    return "" if said is None else str(said)
 
 
-_Moments: TypeAlias = Mapping[str, timedelta | None]
+_Moments: TypeAlias = Mapping[str, Ending]
 
 
 def _said(judging: Judging, row: Row, moments: _Moments = MappingProxyType({})) -> Ending:
     if judging.in_files:
         return ending_in_files(_default(row), moments)
-    return ending(_default(row), timed=_timed(row), moments=moments, reviewed=judging.policy.reviewed)
+    kind, reviewed = str(row["base_type"]), judging.policy.reviewed
+    return ending(_default(row), kind=kind, modifier=_modifier(row), moments=moments, reviewed=reviewed)
 
 
 _FOR_EVER = {False: "'infinity'", True: "'9999-12-31'"}

@@ -174,20 +174,20 @@ def _of_now(said: list[str]) -> bool:
 
 
 _SAME: tuple[Same, ...] = (
-    (rf"\b(?:datetime|date|time|julianday|unixepoch) \( (?:{LITERAL}(?: , {LITERAL})* )?\)", _of_now),
+    Same(rf"\b(?:datetime|date|time|julianday|unixepoch) \( (?:{LITERAL}(?: , {LITERAL})* )?\)", _of_now),
     # Digits of the form itself would stand in what is written.
-    (
+    Same(
         rf"\bstrftime \( {LITERAL} , {LITERAL}(?: , {LITERAL})* \)",
         lambda said: not re.search(r"\d", said[0]) and _of_now(said[1:]),
     ),
-    (r"\bcurrent_(?:timestamp|date|time)\b(?! \()", None),
-    (rf"(?<!\w )\( {NOW} \)", None),
-    (rf"\bcast \( {NOW} as \w+ \)", None),
-    (rf"\b(?:round|floor|trunc) \( {NOW}(?: , 0)? \)", None),
+    Same(r"\bcurrent_(?:timestamp|date|time)\b(?! \()"),
+    Same(rf"(?<!\w )\( {NOW} \)"),
+    Same(rf"\bcast \( {NOW} as \w+ \)"),
+    Same(rf"\b(?:round|floor|trunc) \( {NOW}(?: , 0)? \)"),
     # From days since noon of the Julian day 0 to seconds since 1970, and from those to milliseconds.
-    (rf"{NOW} - 2440587\.5(?= \)| \*|\Z)", None),
-    (rf"{NOW} \* (?:1000|86400|86400000)(?:\.0)?(?= \)| as |\Z)", None),
-    (rf"{NOW} \| \| {LITERAL}", lambda said: said[0].upper() in ("Z", "+00:00", ".000Z")),
+    Same(rf"{NOW} - 2440587\.5(?= \)| \*|\Z)"),
+    Same(rf"{NOW} \* (?:1000|86400|86400000)(?:\.0)?(?= \)| as |\Z)"),
+    Same(rf"{NOW} \| \| {LITERAL}", lambda said: said[0].upper() in ("Z", "+00:00", ".000Z")),
 )
 _MOVES = re.compile(r"[+-]?\d+(?:\.\d+)? *(?:second|minute|hour|day|month|year)s?|[+-]\d\d", re.IGNORECASE)
 _TIME_WORDS = re.compile(r"\b(?:current_\w+|datetime|date|time|julianday|unixepoch|strftime|timediff)\b")
