@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -11,19 +12,23 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.attacks.any_history import Step
+from holdfast.conformance.attacks.histories import in_some_order
 from holdfast.conformance.attacks.model import Call
 from holdfast.conformance.suites.mesh_delivery.broker_answers import ANSWERS
-from holdfast.conformance.suites.mesh_delivery.outbox_history import EveryAnswer, OfTwoProcesses
+from holdfast.conformance.suites.mesh_delivery.outbox_history import EveryAnswer, OfTwoProcesses, together
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Outbox, OutboxModel, Round, Row, Try
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND, LIMIT = timedelta(seconds=1), timedelta(hours=24)
+CONFIG = {**OutboxModel.config, "max_age_hours": "24"}
+SESSION: Any = SimpleNamespace(config=CONFIG, workers=2, now="2026-01-01T00:00:00Z", not_claimed={})
 ROW = Row("5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60", "00", NOW, NOW, taken=NOW)
 
 
-def tried(*answers: str) -> list[Row]:
-    """What the row may be behind attempts that were answered so."""
-    return [*ROW.tried([Try("one", ANSWERS[name], f"message {at}", NOW) for at, name in enumerate(answers)])]
+def tried(*answers: str, late: int | None = None) -> list[Row]:
+    """What the row may be behind attempts that were answered so, one of them to a round that was held."""
+    answered = enumerate(answers)
+    return [*ROW.tried([Try("one", ANSWERS[name], f"message {at}", NOW, at == late) for at, name in answered])]
 
 
 def stored(row: Row, **changes: Any) -> dict[str, Any]:
@@ -32,6 +37,12 @@ def stored(row: Row, **changes: Any) -> dict[str, Any]:
     told = {"last_error": "why" if row.failed else None, "delivered_at": moment if row.status == "done" else None}
     found = {"status": row.status, "attempts": row.attempts, "broker_message_id": row.message_id, "enqueued_at": moment}
     return {**found, **told, "request_fingerprint": {"blob": row.fingerprint}, **changes}
+
+
+def after(round_: Call, state: Outbox) -> list[Outbox]:
+    """What is there after a round that told the number of its attempts."""
+    told = {"attempts": len(round_.about.tries)}
+    return [each.state for each in OutboxModel(SESSION).outcomes(state, round_, told) if each.says(told)]
 
 
 def answers_of(step: Step) -> Sequence[str]:
@@ -49,24 +60,35 @@ def test_a_row_that_failed_rests_and_is_due_after_ten_minutes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "statuses"),
+    ("answers", "late", "statuses"),
     [
-        (["first"], {"done"}),
-        (["conflict"], {"dead"}),
-        (["unavailable"], {"pending"}),
+        (["first"], None, {"done"}),
+        (["conflict"], None, {"dead"}),
+        (["unavailable"], None, {"pending"}),
         # What is no answer leaves open whether the row is tried again.
-        (["no-json"], {"pending", "dead"}),
-        (["conflict", "unavailable"], {"pending", "dead"}),
+        (["no-json"], None, {"pending", "dead"}),
+        (["conflict", "unavailable"], None, {"pending", "dead"}),
         # What one of two rounds has delivered stays so, and either message may be its.
-        (["unavailable", "first"], {"done"}),
-        (["first", "conflict"], {"done"}),
+        (["unavailable", "first"], None, {"done"}),
+        (["first", "conflict"], 1, {"done"}),
+        # A round that was held may find a row that is not its own any more, and leave it.
+        (["unavailable", "first"], 1, {"pending", "done"}),
     ],
 )
-def test_of_rounds_that_overlap_any_answer_stands_but_what_is_delivered_stays(
-    answers: list[str], statuses: set[str]
+def test_of_rounds_that_overlap_any_answer_stands_but_what_is_delivered_first_stays(
+    answers: list[str], late: int | None, statuses: set[str]
 ) -> None:
-    assert {row.status for row in tried(*answers)} == statuses
-    assert {row.attempts for row in tried(*answers)} == {*range(1, len(answers) + 1)}
+    assert {row.status for row in tried(*answers, late=late)} == statuses
+    assert {row.attempts for row in tried(*answers, late=late)} == {*range(1, len(answers) + 1)}
+
+
+def test_a_row_in_flight_may_be_buried_by_another_process_for_which_it_is_too_old() -> None:
+    one, other = together(())
+    one.about.begun, other.about.begun = NOW + LIMIT - 2 * SECOND, NOW + LIMIT
+    one.about.claimed, one.about.tries = {"one"}, [Try("one", ANSWERS["first"], "message", one.about.begun, late=True)]
+    calls = [partial(after, one), partial(after, other)]
+    found = {row.status for state in in_some_order(Outbox({"one": (ROW,)}), calls) for row in state.may_have("one")}
+    assert found == {"done", "dead"}
 
 
 def test_a_daemon_that_died_leaves_open_how_many_attempts_count() -> None:
@@ -79,11 +101,10 @@ def test_a_daemon_that_died_leaves_open_how_many_attempts_count() -> None:
 
 
 def test_every_kind_of_answer_is_drawn_once_and_no_round_waits_for_two_late_ones() -> None:
-    session: Any = SimpleNamespace(config=OutboxModel.config, workers=2, now="2026-01-01T00:00:00Z", not_claimed={})
     now: Any = SimpleNamespace(state=Outbox())
     for seed in range(20):
         drawn, rounds = (
-            [answers_of(step) for step in kind(session).history(now, Random(seed), 0)]
+            [answers_of(step) for step in kind(SESSION).history(now, Random(seed), 0)]
             for kind in (EveryAnswer, OfTwoProcesses)
         )
         assert set(ANSWERS) <= {name for answers in drawn for name in answers}

@@ -47,12 +47,16 @@ SEND: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """An attempt of a row that was answered: what was said, about which message, and when."""
+    """An attempt of a row that was answered: what was said, about which message, and when.
+
+    `late`: its round was held, so what came of it is written after what came of any other.
+    """
 
     name: str
     said: Said
     message_id: str
     now: datetime
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +111,16 @@ class Row:
     def tried(self, tries: Sequence[Try]) -> Iterator[Row]:
         """What it may be behind attempts, which overlapped if there are several.
 
-        It is open which of their answers stands, and how many count. What one of them has delivered stays so.
+        It is open which of their answers stands, and how many count. What is delivered stays so, but for a late answer:
+        it may find a row that is not its own any more. A row that another round has buried stays dead.
         """
+        if self.status == "dead":
+            yield self
+            return
         for results in product(*(list(self._answered(each)) for each in tries)):
-            for row in [row for row in results if row.status == "done"] or results:
+            done = [row for row in results if row.status == "done"]
+            stays = any(row.status == "done" and not each.late for row, each in zip(results, tries, strict=True))
+            for row in done if stays else results:
                 for more in range(len(results)):
                     counted = replace(row, attempts=row.attempts + more)
                     late = None if row.after is None or not more else row.after + _LATEST
@@ -287,13 +297,14 @@ class OutboxModel(Model[Outbox]):
                 said, message_id = self._armed[self._place] if self._place < len(self._armed) else (UNSAID, "")
                 self._place += 1
                 self._came.append((name, request))
-                call.about.tries.append(Try(name, said, message_id, call.about.begun or self.now))
+                now = call.about.begun or self.now
+                call.about.tries.append(Try(name, said, message_id, now, late=bool(call.about.claimed)))
 
     def held(self, state: Outbox, call: Call) -> Outbox:
         """See `attacks.model.Model`. It may have buried already what is too old."""
-        self.after(call, None)
         rows = self._session.inspect()["rows"]["outbox"]
         call.about.claimed = {row["client_message_id"] for row in rows if row["status"] == "inflight"}
+        self.after(call, None)
         call.about.early = len(call.about.tries)
         if not call.about.claimed:
             raise NonConformance(
@@ -377,12 +388,15 @@ class OutboxModel(Model[Outbox]):
             yield Outcome("", self._died(state, tries, now))
             return
         own = {each.name for each in mine.tries}
-        left, wrong = state.rows.keys() - own - others, self._wrong(state, mine, others)
-        missed = sorted(self.due(state, now) & left) if mine.missed else []
+        # One that is not held may bury a row that is too old by then, and in flight in the one that is.
+        left = state.rows.keys() - own - (others if mine.claimed or mine.shared else set())
+        wrong = self._wrong(state, mine, others)
+        missed = sorted(self.due(state, now) & left - others) if mine.missed else []
         dying = any(row.may_die(now, self.limit) for name in left for row in state.rows[name])
         after = self._passed_over(state, left, now, whole=mine.beside is None and self._session.workers == 1)
         for name in own & state.rows.keys():
-            after = after.at(name, *(row for row in state.rows[name] if row.may_be_sent(now, self.limit)))
+            buried = [row for row in state.rows[name] if row.status == "dead" and mine.beside is not None]
+            after = after.at(name, *(row for row in state.rows[name] if row.may_be_sent(now, self.limit)), *buried)
         told = [each.said for each in mine.tries if each.name not in others]
         gone = state.gone.get(call.worker, 0) + [each.said for each in mine.tries].count(ANSWERS["gone"])
         said = {**state.said, call.worker: (told, dying or mine.beside is not None)}
