@@ -294,7 +294,9 @@ class OutboxModel(Model[Outbox]):
             for request in self._session.received(self._received):
                 self._received += 1
                 name = unquote(request["headers"].get("client-message-id", ""))
-                said, message_id = self._armed[self._place] if self._place < len(self._armed) else (UNSAID, "")
+                # Where nothing is armed the number of the request stands for a message: no two attempts are one.
+                unsaid = UNSAID, f"{self._received}"
+                said, message_id = self._armed[self._place] if self._place < len(self._armed) else unsaid
                 self._place += 1
                 self._came.append((name, request))
                 now = call.about.begun or self.now
