@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
@@ -14,15 +16,30 @@ import pytest
 from holdfast.conformance.attacks.any_history import Step
 from holdfast.conformance.attacks.histories import in_some_order
 from holdfast.conformance.attacks.model import Call
+from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites.mesh_delivery.broker_answers import ANSWERS
 from holdfast.conformance.suites.mesh_delivery.outbox_history import EveryAnswer, OfTwoProcesses, together
-from holdfast.conformance.suites.mesh_delivery.outbox_model import Outbox, OutboxModel, Round, Row, Try
+from holdfast.conformance.suites.mesh_delivery.outbox_model import (
+    SEND,
+    Outbox,
+    OutboxModel,
+    Round,
+    Row,
+    Try,
+    fingerprint_of,
+)
+from holdfast.conformance.suites.mesh_delivery.sends import ALICE, MESH, Args
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND, LIMIT = timedelta(seconds=1), timedelta(hours=24)
 CONFIG = {**OutboxModel.config, "max_age_hours": "24"}
 SESSION: Any = SimpleNamespace(config=CONFIG, workers=2, now="2026-01-01T00:00:00Z", not_claimed={})
-ROW = Row("5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60", "00", NOW, NOW, taken=NOW)
+ROW = Row(MESH, "00", NOW, NOW, taken=NOW)
+BODY = json.dumps({**SEND, "client_message_id": "one"}).encode()
+NAMED: Args = {
+    "headers": {"client-message-id": "one", "mesh-member": ALICE, "content-type": "application/json"},
+    "body": base64url(BODY),
+}
 
 
 def tried(*answers: str, late: int | None = None) -> list[Row]:
@@ -37,6 +54,19 @@ def stored(row: Row, **changes: Any) -> dict[str, Any]:
     told = {"last_error": "why" if row.failed else None, "delivered_at": moment if row.status == "done" else None}
     found = {"status": row.status, "attempts": row.attempts, "broker_message_id": row.message_id, "enqueued_at": moment}
     return {**found, **told, "request_fingerprint": {"blob": row.fingerprint}, **changes}
+
+
+def sent(*requests: Args) -> tuple[OutboxModel, Sequence[Call], Outbox]:
+    """The model behind rounds that overlapped, of a request each, for which nothing was armed; and the row."""
+    came: list[Args] = []
+    session: Any = SimpleNamespace(**vars(SESSION), answers=lambda _: None, received=lambda behind: came[behind:])
+    model, rounds = OutboxModel(session), together((), count=max(2, len(requests)))
+    for round_, request in zip(rounds, requests, strict=False):
+        model.before(round_)
+        came.append(request)
+        model.after(round_, None)
+    row = replace(ROW, fingerprint=fingerprint_of(json.loads(BODY)))
+    return model, rounds[: len(requests)], Outbox({"one": (row,)})
 
 
 def after(round_: Call, state: Outbox) -> list[Outbox]:
@@ -89,6 +119,30 @@ def test_a_row_in_flight_may_be_buried_by_another_process_for_which_it_is_too_ol
     calls = [partial(after, one), partial(after, other)]
     found = {row.status for state in in_some_order(Outbox({"one": (ROW,)}), calls) for row in state.may_have("one")}
     assert found == {"done", "dead"}
+
+
+def test_two_attempts_of_which_nothing_is_said_are_two() -> None:
+    _, rounds, state = sent(NAMED, NAMED)
+    for round_ in rounds:
+        (state,) = after(round_, state)
+    assert {row.attempts for row in state.may_have("one")} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("requests", "wrong"),
+    [
+        ([NAMED], 0),
+        # A kill hides no request that is of no row, and no other bytes for one row.
+        ([{**NAMED, "headers": {**NAMED["headers"], "client-message-id": "another"}}], 1),
+        ([NAMED, {**NAMED, "body": base64url(b" " + BODY)}], 1),
+    ],
+)
+def test_a_request_of_a_round_that_was_killed_is_held_to_its_row(requests: list[Args], wrong: int) -> None:
+    model, rounds, state = sent(*requests)
+    for round_ in rounds:
+        state = next(iter(model.outcomes(state, round_, {"rows": []}))).state
+    (due,) = (each for each in model.observations(state) if each.method == "the requests")
+    assert [len(found) for found in due.of(due.read(SESSION) if due.read else None).values()] == [0, wrong]
 
 
 def test_a_daemon_that_died_leaves_open_how_many_attempts_count() -> None:

@@ -426,7 +426,7 @@ class OutboxModel(Model[Outbox]):
         for name, there in state.rows.items():
             ends = (end for row in there for end in row.cut_short(now, self.limit, tries.get(name, ())))
             rows[name] = tuple(dict.fromkeys(ends))
-        return replace(state, rows=rows, tries=dict.fromkeys(tries, ()))
+        return replace(state, rows=rows, tries={name: () for name in tries if name in rows})
 
     def _passed_over(self, state: Outbox, names: Iterable[str], now: datetime | None = None, *, whole: bool) -> Outbox:
         rows = dict(state.rows)
@@ -477,6 +477,7 @@ class OutboxModel(Model[Outbox]):
     def _requests(self, state: Outbox, shown: Sequence[tuple[str, Args]]) -> Mapping[str, Any]:
         """Each is the one of its row, with the bytes of every attempt."""
         found: dict[str, list[str]] = {"form": [], "attempts": []}
+        bodies = dict(self.bodies)
         for name, request in shown:
             headers, body = request["headers"], request["body"]
             kind = headers.get("content-type", "")
@@ -487,7 +488,7 @@ class OutboxModel(Model[Outbox]):
             if name in state.tries and name not in state.rows:
                 # It has another id by now.
                 continue
-            is_right = self.bodies.get(name, body) == body
+            is_right = bodies.setdefault(name, body) == body
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 sent, (row, *_) = json.loads(from_base64url(body)), state.rows[name]
                 is_right = is_right and name in state.tries
