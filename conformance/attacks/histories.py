@@ -116,13 +116,12 @@ def explore_histories(
     begin: Begin[ExploringRunner[S]],
     steering: Explorer,
     opening: Callable[[Random], Sequence[S]] = lambda _: (),
-    ending: Callable[[Any, Random], Iterable[S]] = lambda *_: (),
     trials: int = _TRIALS,
 ) -> None:
     """Run `count` histories whose steps `steering` chooses, each for steps whose costs amount to `length` at most.
 
-    A session has a deadline. `opening` draws the first steps of each, which lead to situations that are rare, `ending`
-    the last ones, for a player. Raises NonConformance as `run_histories` does, and where too little was reached.
+    A session has a deadline. `opening` draws the first steps of each, which lead to situations that are rare. Raises
+    NonConformance as `run_histories` does, and where too little was reached.
     """
 
     count = math.ceil(count * bench.thorough)
@@ -131,7 +130,7 @@ def explore_histories(
         dice = bench.dice(str(number))
         # Before its session begins: it may say with which settings.
         first = opening(dice)
-        return lambda player: chain(first, steering.walk(player, dice, length), ending(player, dice))
+        return lambda player: chain(first, steering.walk(player, dice, length))
 
     _judged(bench, begin, ((f"{number + 1} of {count}", steps(number)) for number in range(count)), trials)
     bench.note(steering.conclude())
