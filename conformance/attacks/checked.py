@@ -18,12 +18,14 @@ from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.histories import PossibleStates, in_some_order
 from holdfast.conformance.attacks.model import (
     FAILED,
+    SHOWN,
     Call,
     Kind,
     Model,
     Observation,
     Outcome,
     is_done,
+    received,
     said,
 )
 from holdfast.conformance.attacks.session import Handle, SuiteSession
@@ -38,8 +40,6 @@ T = TypeVar("T")
 
 # How many rows of the matrix share a session: a session has a deadline.
 _TOGETHER = 5
-# How many characters are shown of what was due, and of what came.
-_SHOWN = 600
 
 
 class CheckedSession(Generic[S]):
@@ -205,9 +205,9 @@ class CheckedSession(Generic[S]):
         """Report answers that nothing explains."""
         orders = [self._verdict(order, lost=lost) for order in itertools.permutations(answered)]
         verdict, due = max(orders, key=lambda found: Verdict(found[0]).rank)
-        told = "; ".join(f"{call}: {answer.outcome}" for call, answer in answered)[:_SHOWN]
-        received = "; ".join(f"{said(answer)} {answer.value or answer.data or ''}".strip() for _, answer in answered)
-        self.bench.weigh(verdict, told, expected=due[:_SHOWN], received=received[:_SHOWN], at=answered[-1][1].n)
+        told = "; ".join(f"{call}: {answer.outcome}" for call, answer in answered)[:SHOWN]
+        came = "; ".join(received(answer) for _, answer in answered)
+        self.bench.weigh(verdict, told, expected=due[:SHOWN], received=came[:SHOWN], at=answered[-1][1].n)
 
     def _verdict(self, order: Iterable[tuple[Call, Answer]], *, lost: bool) -> tuple[str, str]:
         """How wrong the first answer is that an order does not explain, and what is due."""
@@ -304,9 +304,9 @@ class CheckedSession(Generic[S]):
             verdict = self.bench.verdict_on(due.method, due.due, found, verdict)
         names = [name for name in due.due if due.due[name] != found.get(name)]
         expected = {name: _only(due.due[name], found.get(name)) for name in names}
-        received = {name: _only(found.get(name), due.due[name]) for name in names}
+        shows = {name: _only(found.get(name), due.due[name]) for name in names}
         told = f"{due} shows another {', '.join(names)}: {when}"
-        self.bench.weigh(verdict, told, expected=str(expected)[:_SHOWN], received=str(received)[:_SHOWN])
+        self.bench.weigh(verdict, told, expected=str(expected)[:SHOWN], received=str(shows)[:SHOWN])
 
 
 def _only(these: Any, others: Any) -> Any:

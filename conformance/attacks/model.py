@@ -22,6 +22,8 @@ S = TypeVar("S")
 
 # What a command of operators is said to be: it exited with 0, or with another status.
 DONE, FAILED = "done", "failed"
+# How many characters are shown of what was due, and of what came.
+SHOWN = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +211,11 @@ def said(answer: Answer) -> str:
     if answer.outcome != "ok":
         return answer.words
     return FAILED if (answer.value or {}).get("status") else DONE
+
+
+def received(answer: Answer) -> str:
+    """What came, as a finding shows it."""
+    return f"{said(answer)} {answer.value or answer.data or ''}".strip()[:SHOWN]
 
 
 def is_done(answer: Answer) -> bool:

@@ -15,6 +15,7 @@ from functools import partial
 from random import Random
 
 from holdfast.conformance.attacks.histories import Deck
+from holdfast.conformance.attacks.model import is_done, received
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES
 from holdfast.conformance.suites.calyx_replay.generate import WORKERS, Draw, Step, dice_of, leap
@@ -23,8 +24,6 @@ from holdfast.conformance.suites.calyx_replay.runner import (
     COMMAND,
     COMMANDS,
     HistoryRunner,
-    done,
-    received,
     verdict_of,
 )
 
@@ -201,14 +200,14 @@ class LossRunner(HistoryRunner):
             return False
         # The list may be looked for before the store. What `inspect` says of a store that is lost is open.
         is_unlisted = answer.reason == "NOTHING_TO_MIGRATE" and not self._left.is_there
-        is_failed = answer.outcome == "ok" and (not done(answer) or what == "command inspect")
+        is_failed = answer.outcome == "ok" and (not is_done(answer) or what == "command inspect")
         if answer.reason == "STORE_UNAVAILABLE" or is_unlisted or is_failed:
             return False
         strict = strict or (gone and call.method == COMMAND)
         if strict or not self._worlds.narrow(partial(call.after, answer, fails=False)):
             self._untrue(answer, "STORE_UNAVAILABLE" if strict else "STORE_UNAVAILABLE, or what was true of it")
-        return done(answer)
+        return is_done(answer)
 
     def _untrue(self, answer: Answer, expected: str) -> None:
-        verdict = "fail_open" if done(answer) else verdict_of([answer], [[]])
+        verdict = "fail_open" if is_done(answer) else verdict_of([answer], [[]])
         self._differs(verdict, expected, received(answer))

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.explore import Candidate
 from holdfast.conformance.attacks.histories import PossibleStates, in_some_order
+from holdfast.conformance.attacks.model import is_done, received
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import START, Answer
 from holdfast.conformance.suites.calyx_replay import model
@@ -59,23 +60,11 @@ class Call:
         """What may be after an answer. What `fails` may also have done nothing, or leave open whether it did."""
         outcomes = list(self.outcomes(state))
         yield from (end for due, end in outcomes if due.fits(answer))
-        is_open, is_failed = answer.outcome == "indeterminate", answer.outcome == "ok" and not done(answer)
+        is_open, is_failed = answer.outcome == "indeterminate", answer.outcome == "ok" and not is_done(answer)
         if fails and (is_open or is_failed or answer.reason == "STORE_UNAVAILABLE"):
             yield state
         if fails and is_open:
             yield from (end for _, end in outcomes)
-
-
-def done(answer: Answer) -> bool:
-    """Whether an operation was accepted, or a command exited with 0."""
-    return answer.outcome == "accepted" or (answer.outcome == "ok" and not answer.value["status"])
-
-
-def received(answer: Answer) -> str:
-    """What came, in words."""
-    if answer.outcome == "ok":
-        return f"{answer.value['status']}: {answer.value['output'][:300]}"
-    return f"{answer.said} {answer.value or answer.data or ''}".strip()
 
 
 def unready(connections: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -89,7 +78,7 @@ def unready(connections: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str,
 
 def verdict_of(answers: Sequence[Answer], due: Sequence[Sequence[Due]]) -> str:
     """What it means that these answers are not due."""
-    accepted = [answer for answer in answers if done(answer)]
+    accepted = [answer for answer in answers if is_done(answer)]
     keys = [answer.value["replay_key"] for answer in accepted if "replay_key" in answer.value]
     open_to = sum(any(each.said in EFFECTS or each.said == "NOTHING_TO_MIGRATE" for each in one) for one in due)
     if len(accepted) > open_to or len(set(keys)) < len(keys):
@@ -328,7 +317,7 @@ class HistoryRunner:
         due = [{str(due): due for state in possible for due, _ in call.outcomes(state)} for call in calls]
         effects = [each for each in due[0].values() if each.said in EFFECTS]
         known = all(answer.outcome == "refused" for answer in answers)
-        if len(answers) == 1 and effects and done(answers[0]):
+        if len(answers) == 1 and effects and is_done(answers[0]):
             # It counts otherwise than the model. What is stored says what that means.
             self._worlds.narrow(lambda state: [end for each, end in calls[0].outcomes(state) if each in effects])
             self._look(0)
@@ -452,10 +441,10 @@ class HistoryRunner:
         lacks = [model.lacking(state, rows, delivered) for state in self._worlds.possible]
         if self._worlds.narrow(lambda state: [] if model.lacking(state, rows, delivered) else [state]):
             return
-        verdict, expected, received = lacks[0] or ("", "", "")
+        verdict, expected, found = lacks[0] or ("", "", "")
         # Neither what was before nor what is after: half of something was done.
         same = all(lack and lack[0] == verdict for lack in lacks)
-        self._differs(verdict if same else "state_leak", expected, received)
+        self._differs(verdict if same else "state_leak", expected, found)
 
     def _differs(self, verdict: str, expected: str, received: str) -> NoReturn:
         self._bench.fail(verdict, _DIFFERS, expected=expected, received=received, at=self._judged)
