@@ -266,8 +266,8 @@ def made_up(name: str, default: str) -> _Edit:
 
 
 def narrow(relation: RelationName, name: str, condition: str) -> _Edit:
-    """A CHECK beside the others."""
-    return check(relation, columns=[name], name="narrow", definition=f"CHECK (({name} {condition}))")
+    """A CHECK beside the others; @ is the column."""
+    return check(relation, columns=[name], name="narrow", definition=f"CHECK (({condition.replace('@', name)}))")
 
 
 def outrun(probe: str, there: int) -> _Edit:
@@ -409,27 +409,32 @@ CHANGES: dict[str, tuple[str, *tuple[_Edit, ...]]] = {
         "c R BINDING_NULLABLE", column(EFFECT, "run_id", not_null=False), admitted("without-run_id"),
     ),
     "c generated": ("c R BINDING_GENERATED", column(EFFECT, "run_id", generated="s")),
-    "a key of few digits": ("a U KEY_NARROW", narrow(EFFECT, REPLAY, "~ '^v1:[0-9a-f]{31}$'::text")),
-    "a key of few words": ("a U KEY_NARROW", narrow(EFFECT, REPLAY, "= ANY (ARRAY['a'::text, 'b'::text])")),
-    "a key of few signs": ("a U KEY_NARROW", narrow(EFFECT, REPLAY, "!~ '[^0-9]'::text) AND (length(replay_key) = 38")),
-    "b nonce of few digits": ("b U KEY_NARROW", narrow(NONCE, N, "~ '^[0-9]{38}$'::text")),
-    "b nonce of some digits": ("b U KEY_NARROW", narrow(NONCE, N, "~ '^[0-9]{1,32}$'::text")),
-    "b nonce of printable signs": ("b U KEY_NARROW", narrow(NONCE, N, "~ '^[!-~]{19}$'::text")),
-    "b nonce of all signs but one": ("b U KEY_NARROW", narrow(NONCE, N, "~ '^[^x]{6}$'::text")),
+    "a key of few digits": ("a U KEY_NARROW", narrow(EFFECT, REPLAY, "@ ~ '^v1:[0-9a-f]{31}$'::text")),
+    "a key of few words": ("a U KEY_NARROW", narrow(EFFECT, REPLAY, "@ = ANY (ARRAY['a'::text, 'b'::text])")),
+    "a key of few signs": ("a U KEY_NARROW", narrow(EFFECT, REPLAY, "@ !~ '[^0-9]'::text) AND (length(@) = 38")),
+    **{
+        f"b nonce of few signs: {said}": ("b U KEY_NARROW", narrow(NONCE, N, said))
+        for said in (
+            "@ ~ '^[0-9]{38}$'::text", "@ ~ '^[0-9]{1,32}$'::text", "@ ~ '^[!-~]{19}$'::text", "@ ~ '^[^x]{6}$'::text",
+            "@ ~ '^(a|b)[0-9]{6}$'::text", r"@ ~ '^\d{6}$|^[[:digit:]]{7}$'::text", "@ ~ '^(?:[0-9]{3}-)?[0-9]$'::text",
+            "@ ~~ 'n-____'::text", "(@ = 'a'::text) OR (@ ~ '^[0-9]{6}$'::text)", "length(@) = ANY (ARRAY[5, 6])",
+            "length(@) = ANY ('{5,6}'::integer[])", "(length(@) = 5) OR (length(@) = 6)", "6 >= length(@)",
+            "NOT ((length(@) > 6) OR (length(@) < 2))", "((length(@))::bigint < 7) IS TRUE", "bit_length(@) <= 80",
+        )
+    },
     "b nonce of a short type": ("b U KEY_NARROW", column(NONCE, N, base_type="pg_catalog.varchar", modifier=10)),
     **{
-        f"b nonce of few bytes, by {name}": ("b U KEY_NARROW", both(
-            column(NONCE, N, base_type="pg_catalog.bytea", deterministic=None),
-            check(NONCE, columns=[N], definition=f"CHECK (({name}(authorization_nonce) = 15))"),
-        ))
+        f"b nonce of few bytes, by {name}": (
+            "b U KEY_NARROW", column(NONCE, N, base_type="pg_catalog.bytea"), narrow(NONCE, N, f"{name}(@) = 15"),
+        )
         for name in ("octet_length", "length")
     },
-    "c binding of one number": ("c U BINDING_CONSTANT", narrow(EFFECT, "run_id", "= 1")),
+    "c binding of one number": ("c U BINDING_CONSTANT", narrow(EFFECT, "run_id", "@ = 1")),
     "c binding of one number in a list": (
-        "c U BINDING_CONSTANT", narrow(EFFECT, "run_id", "= ANY (ARRAY['1'::bigint])"),
+        "c U BINDING_CONSTANT", narrow(EFFECT, "run_id", "@ = ANY (ARRAY['1'::bigint])"),
     ),
-    "c binding of one pattern": ("c U BINDING_CONSTANT", narrow(EFFECT, "run_id", "~ '^prod$'::text")),
-    "c binding of one value": ("c U BINDING_CONSTANT", narrow(EFFECT, "run_id", "= 'x'::text")),
+    "c binding of one pattern": ("c U BINDING_CONSTANT", narrow(EFFECT, "run_id", "@ ~ '^prod$'::text")),
+    "c binding of one value": ("c U BINDING_CONSTANT", narrow(EFFECT, "run_id", "@ = 'x'::text")),
     "h decision of one value": ("h U BINDING_CONSTANT", column(EFFECT, "decision_id", labels=["accepted"])),
     "c default": ("c R BINDING_DEFAULT", column(EFFECT, "run_id", default="''::text")),
     "c no check": ("c U PROBE_FAILED", drop("constraints", at(EFFECT, columns=["run_id"]))),
@@ -661,8 +666,7 @@ CHANGES: dict[str, tuple[str, *tuple[_Edit, ...]]] = {
         job(command="SELECT surface.tidy()"),
     ),
     "i chunks": (
-        "i R JOB",
-        add("jobs_timescaledb", name="retention", command="policy_retention", relation=EFFECT.name, config="{}"),
+        "i R JOB", add("jobs_timescaledb", name="keep", command="policy_retention", relation=EFFECT.name, config="{}"),
     ),
 }  # fmt: skip
 
@@ -704,15 +708,12 @@ HARMLESS: dict[str, tuple[str | Policy, *tuple[_Edit, ...]]] = {
     "f reviewed administrator": ("dba", role("dba"), member(OWNER, "dba", admin=True)),
     "f reviewed maker of roles, before 16": ("maker", edit("server", {}, number=150000), maker()),
     "f maker of roles since 16": ("", edit("server", {}, number=160000), maker()),
-    "a key of 128 bits": ("", narrow(EFFECT, REPLAY, "~ '^[0-9a-f]{32}$'::text")),
-    "a nonce whose form is not read": ("", narrow(NONCE, N, "~ '^(a|b)[0-9]{6}$'::text")),
+    "a key of 128 bits": ("", narrow(EFFECT, REPLAY, "@ ~ '^[0-9a-f]{32}$'::text")),
+    "a nonce whose form is not read": ("", narrow(NONCE, N, "@ ~ '^(?=n)[a-z]{6}$'::text")),
     "a trigger that is off": ("", trigger(EFFECT, enabled="D")),
     "policies that let everything through": (
         "", relation(EFFECT, row_security=True),
-        add(
-            "policies",
-            **at(EFFECT, name="all", permissive=True, command="all", roles=[None], using="true", check=None),
-        ),
+        add("policies", **at(EFFECT, name="x", permissive=True, command="all", roles=[None], using="true", check=None)),
     ),
     "columns instead of the table": (
         "", revoked(EFFECT, "SELECT"), grant(EFFECT, WRITER, "SELECT", column=KEY),
@@ -769,7 +770,7 @@ HARMLESS: dict[str, tuple[str | Policy, *tuple[_Edit, ...]]] = {
         "stamp", definer(trigger=True), trigger(EFFECT, function="surface.admit"),
     ),
     "a check of another form that was reviewed": (
-        "consumed_request_logical_request_key_check", check_of(KEY, f"({KEY} ~ '^(a|b)$'::text)"),
+        "consumed_request_logical_request_key_check", check_of(KEY, f"({KEY} ~ '^(a|b)[0-9a-f]{{64}}$'::text)"),
     ),
     "an attempt beside a key": ("", attempts(columns=["decision_id", "attempt_id"])),
     "an attempt that an index carries along": ("", attempts(columns=[KEY], included=["attempt_id"])),

@@ -71,18 +71,12 @@ def test_the_references_own_surface_is_proven_fit_and_only_then_used(
         assessed = assess(dsn, OWN, Policy(), server=clones)
         assert assessed.judgement.status.value == "FIT", [reason.text for reason in assessed.judgement.reasons]
         proof = _written(assessed, tmp_path / "proof.json")
-        asked: dict[str, Any] = {
-            "contract": load_contract("rs4a-replay"),
-            "kit": installed_kit(),
-            "now": datetime.now(UTC),
-        }
         assert assessed.server is not None
-        asked["expected"] = Expected("rs4a_replay.registration", assessed.server.name)
-        assert verify(read(proof), **asked) == ()
-        nonce = {
-            "binding": {"principal": "agent-1"},
-            "window": {"not_before": NOW, "not_after": "2026-01-01T01:00:00Z"},
-        }
+        expected = Expected("rs4a_replay.registration", assessed.server.name)
+        contract, now = load_contract("rs4a-replay"), datetime.now(UTC)
+        assert verify(read(proof), contract=contract, kit=installed_kit(), now=now, expected=expected) == ()
+        window = {"not_before": NOW, "not_after": "2026-01-01T01:00:00Z"}
+        nonce = {"binding": {"principal": "agent-1"}, "window": window}
         issue = {"op": "call", "method": "issue_nonce", "args": nonce}
         config = {"writer_dsn": writer_dsn, "fitness": str(proof)}
         opened, issued = _adapter(tmp_path, config, [issue])

@@ -14,7 +14,7 @@ from tests.fitness.documented import DOCUMENTED, surface_ddl
 from tests.fitness.lives import LiveServer
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def waiting(live_server: LiveServer) -> Iterator[None]:
     """What ALTER SYSTEM says is taken back, because the server is that of other tests as well."""
     with psycopg.connect(live_server.dsn, autocommit=True) as keeper:
@@ -26,7 +26,6 @@ def waiting(live_server: LiveServer) -> Iterator[None]:
             keeper.execute("ALTER SYSTEM RESET ALL")
 
 
-@pytest.mark.usefixtures("waiting")
 def test_a_setting_that_waits_for_a_reload_refutes(live_server: LiveServer, clones: Scratch) -> None:
     with live_server.database("reload", surface_ddl()):
         assessed = assess(live_server.dsn_of("reload"), DOCUMENTED, Policy(), server=clones)
@@ -35,7 +34,6 @@ def test_a_setting_that_waits_for_a_reload_refutes(live_server: LiveServer, clon
     assert reason.text.startswith("fsync will be fal after the next reload")
 
 
-@pytest.mark.usefixtures("waiting")
 def test_whoever_may_not_read_the_files_is_told_so(live_server: LiveServer, clones: Scratch) -> None:
     with live_server.database("reload", surface_ddl()) as connection:
         connection.execute("CREATE ROLE auditor LOGIN; GRANT pg_read_all_data TO auditor")

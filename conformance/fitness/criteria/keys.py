@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 
@@ -18,7 +17,6 @@ from holdfast.conformance.fitness.criteria.spelling import (
     capacity,
     conditions_of,
     has_word,
-    lists_of,
     one_spelling,
     one_spelling_in_files,
 )
@@ -159,7 +157,7 @@ def _roomy(judging: Judging, part: Part, relation: RelationName, row: Row) -> No
     name = str(row["name"])
     checks = sound(judging, checks_on(judging, relation, name))
     most = capacity(conditions_of(checks), name, of_bytes=row["base_type"] == _BYTES, longest=longest(row))
-    if min([most, *(math.log2(len(words)) for words in lists_of(checks, name))]) < _BITS:
+    if most < _BITS:
         keys = "nonces" if part is Part.NONCE else "keys"
         text = f"the checks on {name} of {relation} leave it less than {_BITS} bits: {keys} may meet, or be guessed"
         judging.unproven(Code.KEY_NARROW, text, part=part, rows=checks or [row])

@@ -50,13 +50,6 @@ class Place:
         known = is_of_one_case(self.inside) if self.inside else _PLAIN.fullmatch(self.said)
         return bool(known) and self.least == self.most and self.least > 0
 
-    @property
-    def bits(self) -> float:
-        """How many it has at the most."""
-        if self.most is None:
-            return math.inf
-        return self.most * bits_of(self.characters) + math.log2(max(self.most - self.least, 0) + 1)
-
 
 def places(text: str) -> tuple[Place, ...]:
     """The places of a pattern; none for one of another form. What may be left out whole is a place of no length."""
@@ -74,6 +67,12 @@ def places(text: str) -> tuple[Place, ...]:
         found.append(Place() if each["left_out"] else Place(each["set"] or "", said, least, most))
         at = each.end()
     return tuple(found)
+
+
+def of_like(text: str) -> str:
+    """A pattern of LIKE as one of PostgreSQL. SQLite takes each letter in both cases."""
+    words = {"%": ".*", "_": ".", "^": r"\^", "\\": r"\\"}
+    return f"^{''.join(words.get(each) or f'[{each.lower()}{each.upper()}]' for each in text)}$"
 
 
 def of_glob(text: str) -> str:
@@ -173,6 +172,18 @@ def capacity(conditions: Sequence[str], column: str, *, of_bytes: bool = False, 
     `of_bytes`: its length is one of bytes, as it is of what must be a blob. `longest`: as many characters as its type
     takes.
     """
+    said = [_disjuncts(text) for each in conditions for text in _straight(each)]
+    plain = [parts[0] for parts in said if len(parts) == 1]
+    rooms = [_room(plain, column, of_bytes=of_bytes, longest=longest)]
+    for parts in said:
+        if len(parts) > 1:
+            ways = ([*plain, *_conjuncts(part)] for part in parts)
+            rooms.append(_either([capacity(way, column, of_bytes=of_bytes, longest=longest) for way in ways]))
+    return min(rooms)
+
+
+def _room(conditions: Sequence[str], column: str, *, of_bytes: bool, longest: int | None) -> float:
+    """The same of conditions none of which says OR."""
     subject, bare = _subject(column), re.escape(column)
     wide = [bits_of(expanded(inside)) for inside in _sets(conditions, column) if not re.search(r"[\\\[]", inside)]
     of_bytes = of_bytes or bool(_found(rf"typeof \( {bare} \) (?:= |is |= ANY \(ARRAY\[)('blob')(?:\]\))?", conditions))
@@ -183,7 +194,9 @@ def capacity(conditions: Sequence[str], column: str, *, of_bytes: bool = False, 
     ]
     patterns = _found(rf"{subject} ~ '([^']*)'::text", conditions)
     patterns += map(of_glob, _found(rf"{bare} glob '([^']*)'", conditions))
-    rooms = [sum(each.bits for each in found) for text in patterns if (found := places(text))]
+    patterns += map(of_like, _found(rf"{subject} (?:~~|like) '([^']*)'(?:::text)?", conditions))
+    rooms = [room_of(text) for text in patterns]
+    rooms += [math.log2(len(words)) for each in conditions if (words := _listed(each, column))]
     rooms += [
         length * each + (0.0 if how == "=" else math.log2(length + 1))
         for length, how, widest in lengths
@@ -192,14 +205,114 @@ def capacity(conditions: Sequence[str], column: str, *, of_bytes: bool = False, 
     return min(rooms, default=math.inf)
 
 
+def _either(rooms: Sequence[float]) -> float:
+    """The bits of what is one of these."""
+    return max(rooms) + math.log2(len(rooms))
+
+
+_COMPARED = re.compile(r"([^<>=~!]+?) (<=|>=|<>|<|>|=|!~|~|not glob|glob) ([^<>=~!].*)", re.DOTALL)
+_OTHERWISE = {"<=": ">", "<": ">=", "=": "<>", "~": "!~", "glob": "not glob"}
+_OTHERWISE |= {other: how for how, other in _OTHERWISE.items()}
+_TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
+
+
+def _straight(condition: str) -> list[str]:
+    """A condition without NOT before it and IS TRUE behind it, and with its number on the right."""
+    condition = re.sub(r"\ACOALESCE\((.+), false\)\Z", r"\1", condition, flags=re.DOTALL)
+    condition = without_parentheses(re.sub(r" IS (?:TRUE|NOT FALSE)\Z", "", condition, flags=re.IGNORECASE))
+    denied = re.fullmatch(r"not (.+)", condition, re.DOTALL | re.IGNORECASE)
+    said = without_parentheses(denied[1]) if denied else condition
+    if denied and len(parts := _disjuncts(said)) > 1:
+        return [each for part in parts for each in _straight(f"NOT ({part})")]
+    if len(_conjuncts(said)) > 1 or len(_disjuncts(said)) > 1 or (found := _COMPARED.fullmatch(said)) is None:
+        return [condition]
+    left, how, right = found.groups()
+    how = _OTHERWISE[how] if denied else how
+    return [f"{right} {_TURNED.get(how, how)} {left}" if left.isdigit() else f"{left} {how} {right}"]
+
+
+# How many characters are in the classes that are small, by their name or by a letter.
+_CLASSES = {"[:digit:]": 1024, "\\d": 1024, "[:xdigit:]": 22}
+_CLASS = re.compile(r"\[:\w+:\]|\\\w")
+_ITEM = re.compile(
+    r"\[(?P<set>\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]|(?P<single>\\.|[^*+?{}\[\]()|\\^$])|\((?:\?:|(?!\?))", re.DOTALL
+)
+_TIMES = re.compile(r"(?:(?P<many>[+*?])|\{(?P<least>\d+)(?P<comma>,)?(?P<most>\d+)?\})\??")
+
+
+def room_of(pattern: str) -> float:
+    """The bits of what a pattern admits at the most; infinite for one without both anchors, and for one not read."""
+    try:
+        bits, at = _branches(pattern, 0, whole=True)
+    except ValueError:
+        return math.inf
+    return bits if at == len(pattern) else math.inf
+
+
+def _branches(pattern: str, at: int, *, whole: bool) -> tuple[float, int]:
+    """The bits of the ways that stand from `at` on with | between them, and where they end; `whole`: with anchors."""
+    rooms = list[float]()
+    while True:
+        at, bits = _behind("^", pattern, at) if whole else at, 0.0
+        while at < len(pattern) and pattern[at] not in "|)$":
+            each, at = _item(pattern, at)
+            bits += each
+        rooms.append(bits)
+        at = _behind("$", pattern, at) if whole else at
+        if pattern[at : at + 1] != "|":
+            return _either(rooms), at
+        at += 1
+
+
+def _behind(sign: str, pattern: str, at: int) -> int:
+    if pattern[at : at + 1] != sign:
+        raise ValueError(pattern)
+    return at + 1
+
+
+def _item(pattern: str, at: int) -> tuple[float, int]:
+    """The bits of a character, a set or a group, as often as it may be there, and where it ends."""
+    if (found := _ITEM.match(pattern, at)) is None:
+        raise ValueError(pattern)
+    at = found.end()
+    if found[0].startswith("("):
+        bits, at = _branches(pattern, at, whole=False)
+        at = _behind(")", pattern, at)
+    else:
+        bits = ANY_BITS if found[0] == "." else _bits_in(found["set"] or found["single"] or "")
+    if (times := _TIMES.match(pattern, at)) is None:
+        return bits, at
+    least, most = _MANY[times["many"]]
+    if times["least"]:
+        least = int(times["least"])
+        most = int(times["most"]) if times["most"] else None if times["comma"] else least
+    if most is None:
+        return math.inf, times.end()
+    return (most * bits if most else 0.0) + math.log2(max(most - least, 0) + 1), times.end()
+
+
+def _bits_in(said: str) -> float:
+    """The bits of a character of a set, or of one that is said."""
+    classes = _CLASS.findall(said)
+    if said.startswith("^") or any(each not in _CLASSES for each in classes):
+        return ANY_BITS
+    few = expanded(re.sub(r"\\(.)", r"\1", _CLASS.sub("", said)))
+    return math.log2(max(sum(map(_CLASSES.__getitem__, classes)) + len(few), 1))
+
+
 def _lengths(conditions: Sequence[str], column: str) -> Iterator[tuple[int, str, bool]]:
     """Each upper bound of a length, how it is said, and whether it is one of bytes."""
     subject, bare = _subject(column), re.escape(column)
     of_bytes = rf"octet_length\({subject}\)|octet_length \( {bare} \)|length \( cast \( {bare} as blob \) \)"
     of_text = rf"(?:length|char_length|character_length)\({subject}\)|length \( {bare} \)"
-    form = re.compile(rf"(?:(?P<bytes>{of_bytes})|{of_text}) (=|<=|<|BETWEEN \d+ AND) (\d+)")
-    for found in filter(None, map(form.fullmatch, conditions)):
-        yield int(found[3]) - (found[2] == "<"), found[2], found["bytes"] is not None
+    long = rf"\(?(?:(?P<bytes>{of_bytes}|(?P<bits>bit_length)\({subject}\))|{of_text})\)?(?:::\w+)?"
+    one = re.compile(rf"{long} (?P<how>=|is|<=|<|BETWEEN \d+ AND) \(?'?(?P<most>\d+)'?\)?(?:::\w+)?")
+    listed = re.compile(rf"{long} (?P<how>=) ANY \(\(*(?:ARRAY\[|'\{{)(?P<most>[\d, ]+)(?:\]|\}}'::\w+\[\])\)")
+    for condition in conditions:
+        if found := one.fullmatch(condition) or listed.fullmatch(condition):
+            most = max(map(int, found["most"].split(",")))
+            how = "<=" if found.re is listed else "=" if found["how"] == "is" else found["how"]
+            yield (most - (how == "<")) // (8 if found["bits"] else 1), how, found["bytes"] is not None
 
 
 def bound(conditions: Sequence[str], column: str) -> int | None:
@@ -261,6 +374,18 @@ def lists_of(checks: Iterable[Row], column: str) -> list[set[str]]:
     return [words for words in found if words is not None]
 
 
+def _disjuncts(text: str) -> list[str]:
+    """The conditions of which one must hold."""
+    text = without_parentheses(text)
+    parts, depth, start = list[str](), 0, 0
+    for sign in _SIGNS.finditer(text):
+        depth += (sign[0] in "([") - (sign[0] in ")]")
+        if depth == 0 and sign[0] == " OR ":
+            parts.append(text[start : sign.start()])
+            start = sign.end()
+    return [*parts, text[start:]]
+
+
 def _conjuncts(text: str) -> list[str]:
     """The conditions that must all hold. A part that is not plainly joined by AND is one condition."""
     text = without_parentheses(text)
@@ -294,16 +419,19 @@ def without_parentheses(text: str) -> str:
 
 def admitted(definition: str, column: str) -> set[str] | None:
     """The values that a check admits, if it lists them; conditions beside the list only narrow them."""
+    return next((words for each in conditions(definition) if (words := _listed(each, column)) is not None), None)
+
+
+def _listed(condition: str, column: str) -> set[str] | None:
     subject = _loosely(column)
-    for condition in conditions(definition):
-        # A number is that of the column itself, and not of what a cast makes of it.
-        if re.search(r"::\w+\)* (?:=|is) \(?(?:-?\d|true|false)", condition):
-            continue
-        if single := re.fullmatch(rf"{subject} (?:=|is) {_LITERAL}", condition):
-            return {_unquoted(single[1])}
-        several = re.fullmatch(rf"{subject} = ANY \(+ARRAY\[(.*?)\]\)*(?:::[\w\". ]+\[\])?\)*", condition, re.DOTALL)
-        if several is not None and re.fullmatch(rf"{_LITERAL}(?:, {_LITERAL})*", several[1]):
-            return {_unquoted(word) for word in re.findall(_LITERAL, several[1])}
+    # A number is that of the column itself, and not of what a cast makes of it.
+    if re.search(r"::\w+\)* (?:=|is) \(?(?:-?\d|true|false)", condition):
+        return None
+    if single := re.fullmatch(rf"{subject} (?:=|is) {_LITERAL}", condition):
+        return {_unquoted(single[1])}
+    several = re.fullmatch(rf"{subject} = ANY \(+ARRAY\[(.*?)\]\)*(?:::[\w\". ]+\[\])?\)*", condition, re.DOTALL)
+    if several is not None and re.fullmatch(rf"{_LITERAL}(?:, {_LITERAL})*", several[1]):
+        return {_unquoted(word) for word in re.findall(_LITERAL, several[1])}
     return None
 
 

@@ -167,7 +167,6 @@ nonce-of-eight-bytes: ?b KEY_NARROW
         for name, count, check in (
             ("six-signs", 6, "length({0}) = 6"),
             ("six-digits-or-fewer", 6, "length({0}) <= 6 AND {0} NOT GLOB '*[^0-9a-f]*' AND {0} <> ''"),
-            ("six-signs-at-the-most", 6, "length({0}) BETWEEN 1 AND 6"),
             ("six-signs-of-a-pattern", 6, f"{{0}} GLOB '{'?' * 6}'"),
         )
         for each in cases(f"""
