@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from holdfast.conformance.cases.record import Judgement, Record
-from holdfast.conformance.cli.console import ending, out, print_lines, stop, styled
+from holdfast.conformance.cli.console import ending, out, stop, styled
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import Launcher, found_here, known_contracts, reference_target, target_of, words_of
 from holdfast.conformance.cli.verify.transcript import log_tail, transcribed
@@ -61,9 +60,9 @@ def repro(
             console.print(f"{side} side: recorded, and now", style="bold")
             console.print(_beside(before, now, marked=found.judgement.n))
     for line in log_tail(found):
-        console.print(f"stderr:   {line}", markup=False)
-    console.print(f"recorded: {styled(recorded.judged.verdict)} {escape(recorded.judged.detail)}")
-    console.print(f"now:      {styled(found.judgement.verdict)} {escape(found.judgement.detail)}")
+        console.print(f"stderr:   {line}")
+    console.print("recorded:", styled(recorded.judged.verdict), recorded.judged.detail)
+    console.print("now:     ", styled(found.judgement.verdict), found.judgement.detail)
     raise typer.Exit(int(exit_of(found.judgement.verdict)))
 
 
@@ -94,10 +93,10 @@ def minimise(
     except ShrinkError as error:
         stop(Exit.INCOMPLETE, f"{case}: {error}; `holdfast repro {run} {case}` shows it whole")
     console = out()
-    console.print(f"{escape(case)}: {said}", style="bold")
+    console.print(f"{case}: {said}", style="bold")
     for record in found.twin if side == "twin" and found.twin else found.main:
-        print_lines(console, transcribed(record, None))
-    console.print(f"verdict:  {styled(recorded.judged.verdict)} {escape(recorded.judged.detail)}")
+        console.print_lines(transcribed(record, None))
+    console.print("verdict: ", styled(recorded.judged.verdict), recorded.judged.detail)
     raise typer.Exit(int(exit_of(recorded.judged.verdict)))
 
 
@@ -195,7 +194,7 @@ def _beside(before: Sequence[Record], now: Sequence[Record], *, marked: int | No
             mark = "≠" if differs else "=>" if right is not None and right.n == marked else ""
             cells = [[] if each is None else transcribed(each, None) for each in (left, right)]
             for number, pair in enumerate(zip_longest(*cells, fillvalue="")):
-                texts = (escape(text.strip()) for text in pair)
+                texts = (text.strip() for text in pair)
                 table.add_row("" if number else mark, *texts, style="bold" if differs else "dim")
     return table
 

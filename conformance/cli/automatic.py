@@ -183,7 +183,7 @@ def _tried(
         waiting.discard(outcome.id)
         found[outcome.id] = outcome.after(found[outcome.id])
         if outcome.end.is_kill:
-            err().print(f"{outcome.end.value} {outcome.id}", markup=False)
+            err().print(f"{outcome.end.value} {outcome.id}")
     for name in waiting:
         found[name] = msgspec.structs.replace(found[name], end=End.NOT_TRIED, detail="the time was over")
     return found
@@ -194,7 +194,6 @@ def _warn(traced: Sequence[Traced]) -> None:
         if not each.conforms:
             err().print(
                 f"left out: {each.test.case} with store {each.test.store}: the reference itself got {each.detail}",
-                markup=False,
                 style="yellow",
             )
 
@@ -204,21 +203,19 @@ def _print(score: Score) -> None:
     for site in score.survivors:
         outcome = score.outcomes[site.id]
         console.print(
-            f"{outcome.end.value}: {site.id} in {site.function or 'no function'}, after {outcome.tried} tests",
-            markup=False,
+            f"{outcome.end.value}: {site.id} in {site.function or 'no function'}, after {outcome.tried} tests"
         )
         for line in difference(site, source_of(site)).splitlines():
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.print(line, highlight=False, soft_wrap=True)
         if outcome.detail:
-            console.print(outcome.detail, markup=False)
+            console.print(outcome.detail)
         console.print(
             f"again: holdfast selfcheck --automatic --contract {score.contract} --seed {score.seed} --only {site.id}",
-            markup=False,
             soft_wrap=True,
         )
     for text in score.complaints:
-        console.print(text, markup=False, style="red")
-    console.print(score.sentence(), markup=False, soft_wrap=True)
+        console.print(text, style="red")
+    console.print(score.sentence(), soft_wrap=True)
 
 
 def _json(score: Score) -> dict[str, object]:

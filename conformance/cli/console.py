@@ -74,11 +74,14 @@ class _Words(Text):
 
 
 class PlainConsole(Console):
-    """A console on which every string is one line that can play no tricks; its own colours are rich's.
+    """A console on which every string is one line that can play no tricks. Colours are those of `in_style` and `style`.
 
     Strings are made plain at each place where rich takes one: printed, in the cells of a table, in titles. So a line
     break that is part of a value is shown as `\\n`. Several lines are printed one by one (`print_lines`).
     """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Like rich's; text is broken where it may be."""
@@ -93,16 +96,75 @@ class PlainConsole(Console):
         """Like rich's, with the text made plain first. A word between colons is no picture: `a.py:100:b` stays."""
         return super().render_str(plain(text), **{**options, "emoji": False})
 
+    def print_lines(self, lines: Iterable[str], *, style: str | None = None) -> None:
+        """Lines of the kit's own making, each printed as it is."""
+        for line in lines:
+            self.print(line, style=style)
 
-def out() -> Console:
+    def print_table(self, table: Table) -> None:
+        """A table, readable at any width: what has no room beside the other columns stands below its row.
+
+        A column that is to be cut (`overflow="ellipsis"`) gets the room that is left.
+        """
+        widths = {id(one): max(map(self._cells, (one.header, *one.cells))) for one in table.columns}
+
+        def least(one: Column) -> int:
+            whole = one is table.columns[0] or (one.no_wrap and one.overflow != "ellipsis")
+            return widths[id(one)] if whole else min(widths[id(one)], _LEAST)
+
+        def room() -> int:
+            return self.width - sum(least(one) + _BETWEEN for one in columns)
+
+        columns = list(table.columns)
+        while room() < 0 and len(columns) > 1:
+            columns.remove(max(reversed(columns[1:]), key=lambda one: widths[id(one)]))
+        below = [one for one in table.columns if one not in columns]
+        if not below:
+            for one in columns:
+                if one.overflow == "ellipsis":
+                    one.max_width = min(one.max_width or self.width, least(one) + room())
+            self.print(table)
+            return
+        if table.title:
+            self.print(table.title, style="italic")
+        self._print_row(columns, widths, [one.header for one in columns], style="bold")
+        for cells, rest in zip(_rows(columns), _rows(below), strict=True):
+            self._print_row(columns, widths, cells)
+            for one, cell in zip(below, rest, strict=True):
+                if str(cell) not in ("", "-"):
+                    label = f"{one.header}: " if one.header else ""
+                    self.print(Padding.indent(Text.assemble(label, self._text(cell)), 4))
+
+    def _print_row(
+        self, columns: Sequence[Column], widths: Mapping[int, int], cells: Sequence[RenderableType], style: str = ""
+    ) -> None:
+        row = Table.grid(padding=(0, 2, 0, 0))
+        for one in columns:
+            row.add_column(min_width=min(widths[id(one)], self.width), justify=one.justify, style=style)
+        row.add_row(*cells)
+        self.print(row)
+
+    def _cells(self, cell: RenderableType) -> int:
+        """How wide a cell is, on one line."""
+        return cell_len(str(self._text(cell)))
+
+    def _text(self, cell: RenderableType) -> Text:
+        return cell if isinstance(cell, Text) else self.render_str(str(cell))
+
+
+def _rows(columns: Sequence[Column]) -> Iterator[tuple[RenderableType, ...]]:
+    return zip(*(one.cells for one in columns), strict=True)
+
+
+def out() -> PlainConsole:
     """Where results go. Lines are never broken to fit a pipe."""
-    console = PlainConsole(highlight=False)
-    return console if console.is_terminal else PlainConsole(highlight=False, width=160, soft_wrap=True)
+    console = PlainConsole()
+    return console if console.is_terminal else PlainConsole(width=160, soft_wrap=True)
 
 
-def err() -> Console:
+def err() -> PlainConsole:
     """Where progress and errors go."""
-    return PlainConsole(stderr=True, highlight=False, soft_wrap=True)
+    return PlainConsole(stderr=True, soft_wrap=True)
 
 
 def style_of(verdict: Verdict) -> str:
@@ -110,20 +172,17 @@ def style_of(verdict: Verdict) -> str:
     return _STYLE.get(verdict, "cyan")
 
 
-def styled(verdict: Verdict | None) -> str:
+def in_style(text: str, style: str) -> Text:
+    """A word with its colour, for a line or a cell."""
+    return Text(plain(text), style=style)
+
+
+def styled(verdict: Verdict | None) -> Text:
     """A verdict with its colour."""
-    if verdict is None:
-        return "[dim]-[/dim]"
-    return f"[{style_of(verdict)}]{verdict.value}[/]"
+    return in_style("-", "dim") if verdict is None else in_style(verdict.value, style_of(verdict))
 
 
-def print_lines(console: Console, lines: Iterable[str], *, style: str | None = None) -> None:
-    """Lines of the kit's own making, each printed as it is."""
-    for line in lines:
-        console.print(line, markup=False, style=style)
-
-
-def table_of(*columns: str | Column, title: str | None = None, rows: Iterable[Sequence[str]] = ()) -> Table:
+def table_of(*columns: str | Column, title: str | None = None, rows: Iterable[Sequence[str | Text]] = ()) -> Table:
     """A table with these columns. Cells of one that is a word alone are broken where they have no room."""
     made = (Column(each, overflow="fold") if isinstance(each, str) else each for each in columns)
     table = Table(*made, title=title, title_justify="left", show_edge=False)
@@ -146,64 +205,6 @@ def ending(status: Exit, *errors: type[Exception], before: str = "") -> Iterator
         stop(status, f"{before}{error}")
 
 
-def print_table(console: Console, table: Table) -> None:
-    """A table, readable at any width: what has no room beside the other columns stands below its row.
-
-    A column that is to be cut (`overflow="ellipsis"`) gets the room that is left.
-    """
-    widths = {id(one): max(_cells(console, each) for each in (one.header, *one.cells)) for one in table.columns}
-
-    def least(one: Column) -> int:
-        whole = one is table.columns[0] or (one.no_wrap and one.overflow != "ellipsis")
-        return widths[id(one)] if whole else min(widths[id(one)], _LEAST)
-
-    def room() -> int:
-        return console.width - sum(least(one) + _BETWEEN for one in columns)
-
-    columns = list(table.columns)
-    while room() < 0 and len(columns) > 1:
-        columns.remove(max(reversed(columns[1:]), key=lambda one: widths[id(one)]))
-    below = [one for one in table.columns if one not in columns]
-    if not below:
-        for one in columns:
-            if one.overflow == "ellipsis":
-                one.max_width = min(one.max_width or console.width, least(one) + room())
-        console.print(table)
-        return
-    if table.title:
-        console.print(table.title, style="italic")
-    _print_row(console, columns, widths, [one.header for one in columns], style="bold")
-    for cells, rest in zip(_rows(columns), _rows(below), strict=True):
-        _print_row(console, columns, widths, cells)
-        for one, cell in zip(below, rest, strict=True):
-            if str(cell) not in ("", "-"):
-                label = f"{one.header}: " if one.header else ""
-                console.print(Padding.indent(Text.assemble(label, console.render_str(str(cell))), 4))
-
-
-def _print_row(
-    console: Console,
-    columns: Sequence[Column],
-    widths: Mapping[int, int],
-    cells: Sequence[RenderableType],
-    style: str = "",
-) -> None:
-    row = Table.grid(padding=(0, 2, 0, 0))
-    for one in columns:
-        row.add_column(min_width=min(widths[id(one)], console.width), justify=one.justify, style=style)
-    row.add_row(*cells)
-    console.print(row)
-
-
-def _rows(columns: Sequence[Column]) -> Iterator[tuple[RenderableType, ...]]:
-    return zip(*(one.cells for one in columns), strict=True)
-
-
-def _cells(console: Console, cell: RenderableType) -> int:
-    """How wide a cell is, on one line."""
-    return cell_len(str(console.render_str(cell) if isinstance(cell, str) else cell))
-
-
 def members(value: object, *names: str) -> dict[str, Any]:
     """These attributes of a value as JSON has them, in this order; null for each if there is no value."""
     return {name: None if value is None else as_json(getattr(value, name)) for name in names}
@@ -224,5 +225,5 @@ def stop(status: Exit, message: str) -> NoReturn:
     """End the command with `status` and an error that says what was expected, what came and what to do."""
     console = err()
     console.print("holdfast:", style="bold red", end=" ")
-    console.print(message, markup=False)
+    console.print(message)
     raise typer.Exit(int(status))

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.markup import escape
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_table, table_of
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, in_style, out, print_json, table_of
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.cli.target import Service, TargetOptions, known_contracts
@@ -50,15 +49,14 @@ def doctor(options: Options) -> None:
     else:
         table = table_of("examined", "worker", "health", "found", "what to do")
         for item in found:
-            colour = _COLOUR[item.health]
             table.add_row(
-                escape(item.name),
+                item.name,
                 "-" if item.worker is None else str(item.worker),
-                f"[{colour}]{item.health.value}[/]",
-                escape(item.found),
-                escape(item.advice),
+                in_style(item.health.value, _COLOUR[item.health]),
+                item.found,
+                item.advice,
             )
-        print_table(out(), table)
+        out().print_table(table)
     bad = [item for item in found if item.health is Health.BAD]
     if any(item.name in ("start", "hello", "launcher", _PREFLIGHT) for item in bad):
         raise typer.Exit(int(Exit.ADAPTER))

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from holdfast import install_line
 from holdfast.conformance.cases.record import CaseResult
-from holdfast.conformance.cli.console import Format, OutputFormat, members, out, print_json, stop, styled
+from holdfast.conformance.cli.console import Format, OutputFormat, PlainConsole, members, out, print_json, stop, styled
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
@@ -122,7 +121,7 @@ def _run(options: Options, settings: RunSettings) -> Exit:
                 identity.saw(engine.pool.loaded())
                 for name, methods in missing.items():
                     if methods and options.format_ is Format.TEXT:
-                        out().print(f"not asked, for it is not claimed: {name}: {', '.join(methods)}", markup=False)
+                        out().print(f"not asked, for it is not claimed: {name}: {', '.join(methods)}")
             verdict = gravest_finding(result.judgement.verdict for result in results)
             # Of what was not asked nothing is said, as with `holdfast verify`: other cases, methods that are not there.
             is_whole = len(chosen) == len(planned) and not any(missing.values())
@@ -138,20 +137,20 @@ def _run(options: Options, settings: RunSettings) -> Exit:
         judged = [{"case": each.case, **members(each.judgement, *names)} for each in results]
         print_json({"verdict": verdict.value, "exit": int(final), "cases": judged})
     else:
-        out().print(f"evidence: {options.evidence}", markup=False)
-        out().print(f"verdict:  {styled(verdict)}   exit {int(final)}")
+        out().print(f"evidence: {options.evidence}")
+        out().print("verdict: ", styled(verdict), f"  exit {int(final)}")
     return final
 
 
-def _say(console: Console, contract: Contract, result: CaseResult, again: str) -> None:
+def _say(console: PlainConsole, contract: Contract, result: CaseResult, again: str) -> None:
     judged = result.judgement
-    console.print(f"{styled(judged.verdict)} {result.case} {judged.detail}")
+    console.print(styled(judged.verdict), result.case, judged.detail)
     if judged.verdict is Verdict.CONFORMS:
         return
     for name, text in (("expected", judged.expected), ("received", judged.received), ("advice", judged.advice)):
         if text:
-            console.print(f"  {name}: {text}", markup=False, soft_wrap=True)
+            console.print(f"  {name}: {text}", soft_wrap=True)
     for line in log_tail(result):
-        console.print(f"  stderr: {line}", markup=False)
+        console.print(f"  stderr: {line}")
     more = f"--contract {contract.name} --case {result.case}"
-    console.print(f"  the same again: {again} {more}", markup=False, soft_wrap=True)
+    console.print(f"  the same again: {again} {more}", soft_wrap=True)

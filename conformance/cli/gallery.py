@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 import holdfast
-from holdfast.conformance.cli.console import out, print_table, stop
+from holdfast.conformance.cli.console import out, stop
 from holdfast.conformance.cli.group import Entry, Group
 from holdfast.conformance.gallery.page import FOLDER, INDEX, Audience, facts_of, page
 from holdfast.conformance.gallery.page import table as table_of
@@ -62,7 +61,7 @@ def run(
             (parent / FOLDER).mkdir(parents=True, exist_ok=True)
             text = page(name, entry, ran, version=holdfast.__version__, audience=audience)
             (parent / FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
-            out().print(f"wrote {parent / FOLDER / name}.md", markup=False)
+            out().print(f"wrote {parent / FOLDER / name}.md")
     raise typer.Exit(int(gravest(exit_of(Verdict(verdict)) for verdict in ran.verdicts.values())))
 
 
@@ -71,8 +70,8 @@ def list_() -> None:
     found = Table("entry", "language", "library", "store", show_edge=False)
     for name in names():
         entry = read(name)
-        found.add_row(*map(escape, (name, entry.language, f"{entry.package} {entry.version}", entry.store)))
-    print_table(out(), found)
+        found.add_row(name, entry.language, f"{entry.package} {entry.version}", entry.store)
+    out().print_table(found)
 
 
 def table(
@@ -88,7 +87,7 @@ def table(
         print(text)
         return
     (write / FOLDER / INDEX).write_text(text, encoding="utf-8")
-    out().print(f"wrote {write / FOLDER / INDEX}", markup=False)
+    out().print(f"wrote {write / FOLDER / INDEX}")
 
 
 @app.callback()

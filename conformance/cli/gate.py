@@ -9,10 +9,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, members, out, print_json, stop
+from holdfast.conformance.cli.console import (
+    Format,
+    OutputFormat,
+    PlainConsole,
+    ending,
+    in_style,
+    members,
+    out,
+    print_json,
+    stop,
+)
 from holdfast.conformance.cli.verify.summary import artefacts_text
 from holdfast.conformance.gate.decision import (
     Expected,
@@ -159,26 +167,26 @@ def decision_json(
 
 
 def print_decision(
-    console: Console, decision: GateDecision, evidence: Run, requirements: Sequence[Requirement], *, path: Path
+    console: PlainConsole, decision: GateDecision, evidence: Run, requirements: Sequence[Requirement], *, path: Path
 ) -> None:
     """The answer with its reasons, what was required, and of which run."""
     console.print(
         f"CAN_PROCEED = {decision.can_proceed}", style="bold green" if decision.can_proceed == "YES" else "bold red"
     )
     for reason in decision.reasons:
-        # At once: a second print would not know how much of the line is used.
-        console.print(f"  [{_COLOUR.get(reason.exit, 'yellow')}]{reason.code.value}[/]: {escape(reason.text)}")
+        code = in_style(reason.code.value, _COLOUR.get(reason.exit, "yellow"))
+        console.print("  ", code, f": {reason.text}", sep="")
     for note in decision.notes:
-        console.print(f"  note: {note}", markup=False, style="dim")
+        console.print(f"  note: {note}", style="dim")
     if decision.can_proceed == "YES":
         for text in decision.not_asked:
-            console.print(f"  not asked: {text}", markup=False, style="dim")
+            console.print(f"  not asked: {text}", style="dim")
     wanted = ", ".join(f"{requirement.name} {requirement.contract.version}" for requirement in requirements)
-    console.print(f"required: {wanted}", markup=False)
+    console.print(f"required: {wanted}")
     if evidence.header is not None:
         made = evidence.header.adapter.implementation
         whose = "an adapter that never said hello" if made is None else f"{made.name} {made.version} ({made.language})"
-        console.print(f"run:      {path} of {instant_text(evidence.header.started)}, {whose}", markup=False)
+        console.print(f"run:      {path} of {instant_text(evidence.header.started)}, {whose}")
         commit = f", commit {evidence.header.adapter.commit}" if evidence.header.adapter.commit else ""
-        console.print(f"adapter:  {artefacts_text(evidence.artefacts)}{commit}", markup=False)
+        console.print(f"adapter:  {artefacts_text(evidence.artefacts)}{commit}")
     console.print(f"exit:     {int(decision.exit)}")

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 from msgspec import structs
 
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_lines, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, stop
 from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.run.baselines import load_baseline
 from holdfast.conformance.run.plan import Form, plan_of
@@ -77,7 +77,7 @@ def _report(found: Mapping[str, list[str]], what: str, format_: Format) -> NoRet
     if format_ is Format.JSON:
         print_json(found)
     else:
-        print_lines(out(), [*problems, f"{what} {len(problems)} problems"])
+        out().print_lines([*problems, f"{what} {len(problems)} problems"])
     raise typer.Exit(int(Exit.KIT if problems else Exit.OK))
 
 

@@ -39,9 +39,7 @@ def new_adapter(
     with ending(Exit.USAGE, FolderError):
         made = write_adapter(loaded, lang, folder, name=called, roles=role or ())
     for path in made:
-        out().print(str(path), markup=False)
+        out().print(str(path))
     commands = COMMANDS[lang]
     steps = [f"cd {folder}", *([commands["build"]] if commands["build"] else [])]
-    out().print(
-        f"next: {' && '.join(steps)} && holdfast smoke --contract {contract} -- {commands['start']}", markup=False
-    )
+    out().print(f"next: {' && '.join(steps)} && holdfast smoke --contract {contract} -- {commands['start']}")

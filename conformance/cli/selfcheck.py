@@ -10,17 +10,16 @@ from enum import Enum, unique
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from holdfast.conformance.cli.console import (
     Format,
     OutputFormat,
     ending,
     err,
+    in_style,
     members,
     out,
     print_json,
-    print_table,
     stop,
     table_of,
 )
@@ -197,12 +196,10 @@ def _kill(planted: Planted, mutant: Mutant, harvest: Harvest) -> Kill:
         if harvest.problem
         else judge_kill(mutant, harvest.shown, due=(*task.cases, *task.faults))
     )
-    word = (
-        ("killed" if mutant.must_fail else "accused of nothing") if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
-    )
-    err().print(f"{word} {mutant.name}")
+    good = "killed" if mutant.must_fail else "accused of nothing"
+    err().print(good if kill.as_declared else in_style("NOT AS DECLARED", "bold red"), mutant.name)
     for line in kill.missed:
-        err().print(f"    {escape(line)}")
+        err().print(f"    {line}")
     return kill
 
 
@@ -211,14 +208,14 @@ def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
     table = table_of("mutant", "killed", "must fail", "also failing", title="kill matrix")
     for kill in kills:
         due = [f"{clause} {verdict}" for clause, verdict in kill.mutant.must_fail.items()] or ["nothing: it is sound"]
-        mark = "[green]yes[/]" if kill.as_declared else "[bold red]NO[/]"
+        mark = in_style("yes", "green") if kill.as_declared else in_style("NO", "bold red")
         table.add_row(kill.mutant.name, mark, ", ".join(due), ", ".join(kill.also_failing))
-    print_table(console, table)
+    console.print_table(table)
     for kill in kills:
         for line in kill.missed:
-            console.print(f"{kill.mutant.name}: {line}", markup=False, style="red")
+            console.print(f"{kill.mutant.name}: {line}", style="red")
     for problem in problems:
-        console.print(f"lint: {problem}", markup=False, style="red")
+        console.print(f"lint: {problem}", style="red")
     killed = sum(kill.as_declared for kill in kills)
     console.print(f"{killed} of {len(kills)} mutants killed as declared, {len(problems)} problems in the contracts")
 

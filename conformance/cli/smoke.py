@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from holdfast.conformance.cases.expect import alternatives
 from holdfast.conformance.cli.console import out, stop, styled
@@ -50,23 +49,23 @@ def smoke(options: Options) -> None:
             result = engine.run_case(loaded, case)
             judged = result.judgement
             found.append(judged.verdict)
-            console.print(f"{styled(judged.verdict)} {escape(case.id)}: {escape(case.title)}")
+            console.print(styled(judged.verdict), f"{case.id}: {case.title}")
             for name, text in (("detail", judged.detail), ("expected", judged.expected), ("received", judged.received)):
                 if text:
-                    console.print(f"  {name}: {text}", markup=False)
+                    console.print(f"  {name}: {text}")
             for line in log_tail(result):
-                console.print(f"  stderr: {line}", markup=False)
+                console.print(f"  stderr: {line}")
             if engine.pool.exhausted:
                 # No case after this one could be started.
                 break
     missing = unclaimed(loaded, lacking)
     if missing:
-        console.print(f"not there yet: {', '.join(missing)}", markup=False)
+        console.print(f"not there yet: {', '.join(missing)}")
     if not found:
         stop(Exit.INCOMPLETE, "not proven: no script can be tried with the methods that the adapter claims")
     good = sum(verdict is Verdict.CONFORMS for verdict in found)
     ran = f"{len(found)} of {len(chosen)} scripts were tried, {good} conform"
-    console.print(f"{ran}; `holdfast verify` runs everything, and proves it", markup=False)
+    console.print(f"{ran}; `holdfast verify` runs everything, and proves it")
     exits = [exit_of(verdict) for verdict in found]
     raise typer.Exit(int(gravest([*exits, *([Exit.INCOMPLETE] if missing or len(found) < len(chosen) else [])])))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from holdfast.conformance.cli.console import PlainConsole, print_table
+from holdfast.conformance.cli.console import PlainConsole
 from holdfast.conformance.cli.gate import print_decision
 from holdfast.conformance.cli.verify.summary import print_clauses
 from holdfast.conformance.gate.model import GateDecision, GateReason, ReasonCode
@@ -102,7 +102,7 @@ def test_what_has_no_room_beside_a_row_stands_below_it_and_nothing_is_lost(
     rows = [(f"a-contract/a-file/a-case-with-a-long-name-{number}", "word " * 40, str(number)) for number in range(3)]
     for row in rows:
         table.add_row(*row)
-    print_table(PlainConsole(width=width), table)
+    PlainConsole(width=width).print_table(table)
     text = capsys.readouterr().out
     is_readable(text, width, [row[0] for row in rows])
     assert text.count("word") == 120

@@ -14,11 +14,20 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Column, Table
+from rich.text import Text
 
-from holdfast.conformance.cli.console import Format, OutputFormat, err, members, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import (
+    Format,
+    OutputFormat,
+    PlainConsole,
+    err,
+    in_style,
+    members,
+    out,
+    print_json,
+    stop,
+)
 from holdfast.conformance.cli.console import table_of as console_table
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import found_here
@@ -142,7 +151,7 @@ def crash(
             _controlled(small, command)
             unable = probe().tracer or self_test() if any(_LAYERS[name].is_recorded for name in wanted) else ""
             if unable:
-                err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
+                err().print(f"kills and power loss NOT TESTED: {unable}")
 
             promise = Promise.DETECTS if detects else Promise.NEVER_WRONG
             without, large = Dependencies(small, promise=promise), Dependencies(swept(_LARGE))
@@ -158,14 +167,14 @@ def crash(
         print_json({**said, **_json(reports, status, timeline)})
     else:
         _print(reports, timeline)
-        out().print(_conclusion(reports, status, wanted, left_out, needed), markup=False)
+        out().print(_conclusion(reports, status, wanted, left_out, needed))
         again = ["holdfast", "crash", *_each("--layer", layer), *_each("--scratch", scratch)]
         again += ["--detects"] if detects else []
         again += ["--least"] if least else []
         again += ["--slow", f"{slow:g}"] if slow != 1.0 else []
         again += ["--out", str(results)] if results != _OUTPUT else []
         again += ["--ops", str(ops), "--seed", str(seed), "--seconds", f"{seconds:g}", "--", *command]
-        out().print(f"again: {shlex.join(again)}", markup=False)
+        out().print(f"again: {shlex.join(again)}")
     raise typer.Exit(int(status))
 
 
@@ -245,10 +254,10 @@ class _Running:
     def _go_on(self, trial: Trial, seconds: float = 0.0) -> Trial:
         name = trial.tally.layer.value
         if self.format is Format.TEXT:
-            err().print(f"{name}: at work, {self.deadline.left:.0f} s left for all", markup=False)
+            err().print(f"{name}: at work, {self.deadline.left:.0f} s left for all")
         trial.go_on(seconds)
         if self.format is Format.TEXT:
-            err().print(f"{name}: {trial.tally.words}", markup=False)
+            err().print(f"{name}: {trial.tally.words}")
         return trial
 
 
@@ -318,18 +327,18 @@ def _json(reports: Sequence[SweepReport], status: Exit, timeline: _Timeline) -> 
     }
 
 
-def _explain(console: Console, layer: Layer, finding: BrokenPromise, timeline: _Timeline) -> None:
+def _explain(console: PlainConsole, layer: Layer, finding: BrokenPromise, timeline: _Timeline) -> None:
     """The first finding of a class; the others of a layer say the same of other points."""
-    console.print(f"{layer.value}: {finding.verdict.kind.value}", style="bold red", markup=False)
-    console.print(f"    expected  {finding.verdict.expected}", markup=False)
-    console.print(f"    got       {finding.verdict.came}", markup=False)
-    console.print(f"    because   {finding.story}", markup=False)
+    console.print(f"{layer.value}: {finding.verdict.kind.value}", style="bold red")
+    console.print(f"    expected  {finding.verdict.expected}")
+    console.print(f"    got       {finding.verdict.came}")
+    console.print(f"    because   {finding.story}")
     if finding.kept is not None:
         recording = finding.kept.with_suffix(".jsonl")
         recorded = f", recorded in {recording}" if finding.what == "operation" else ""
-        console.print(f"    state     {finding.kept}{recorded}", markup=False)
+        console.print(f"    state     {finding.kept}{recorded}")
     if (picture := timeline(layer, finding)) is not None:
-        console.print(f"    timeline  {picture}", markup=False)
+        console.print(f"    timeline  {picture}")
 
 
 def _timeline(layer: Layer, finding: BrokenPromise, *, until: Deadline) -> str | None:
@@ -337,19 +346,19 @@ def _timeline(layer: Layer, finding: BrokenPromise, *, until: Deadline) -> str |
     try:
         picture = draw(layer, finding, until)
     except (OSError, RecordingError, OutOfTimeError) as error:
-        err().print(f"no timeline: {error}", markup=False)
+        err().print(f"no timeline: {error}")
         return None
     return None if picture is None else str(picture)
 
 
-def _state(report: SweepReport) -> str:
+def _state(report: SweepReport) -> Text:
     """The finding as a cell of the table, with its colour."""
     found = ", ".join(dict.fromkeys(finding.verdict.kind.value for finding in report.findings))
     if found:
-        return f"[bold red]{found}[/]"
+        return in_style(found, "bold red")
     if not report.clean:
-        return "[yellow]not proven[/]"
-    return "does not apply" if report.beside else "[green]nothing[/]"
+        return in_style("not proven", "yellow")
+    return in_style("does not apply", "") if report.beside else in_style("nothing", "green")
 
 
 def _print(reports: Sequence[SweepReport], timeline: _Timeline) -> None:
@@ -361,14 +370,14 @@ def _print(reports: Sequence[SweepReport], timeline: _Timeline) -> None:
                 _explain(console, report.layer, finding, timeline)
             shown.add(finding.verdict.kind)
         for words in report.unproven:
-            console.print(f"{report.layer.value}: NOT PROVEN: {words}", style="yellow", markup=False)
-    print_table(console, table_of(reports))
+            console.print(f"{report.layer.value}: NOT PROVEN: {words}", style="yellow")
+    console.print_table(table_of(reports))
 
 
 def table_of(reports: Sequence[SweepReport]) -> Table:
     """What each layer tried and found."""
     rows = (
-        (each.layer.value, escape(each.beside or each.tally), "" if each.beside else str(each.floor), _state(each))
+        (each.layer.value, each.beside or each.tally, "" if each.beside else str(each.floor), _state(each))
         for each in reports
     )
     return console_table(Column("layer", overflow="fold", no_wrap=True), "tried", "floor", "found", rows=rows)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_lines, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, stop
 from holdfast.conformance.cli.explain import described
 from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.run.plan import plan_of
@@ -71,7 +71,7 @@ def explain(
     if format_ is Format.JSON:
         print_json(data)
     else:
-        print_lines(out(), described.lines_of(where, data))
+        out().print_lines(described.lines_of(where, data))
 
 
 def _found(name: str, names: Sequence[str]) -> Iterator[tuple[Contract, dict[str, Any]]]:
@@ -117,10 +117,10 @@ def _write(docs: Path, contracts: Sequence[Contract]) -> None:
     for contract in contracts:
         path = folder / f"{contract.name}.md"
         path.write_text(page_of(contract), encoding="utf-8")
-        out().print(f"wrote {path}", markup=False)
+        out().print(f"wrote {path}")
         place = docs / "openapi" / f"{contract.name}.json"
         place.parent.mkdir(exist_ok=True)
         place.write_text(json.dumps(openapi_of(contract), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        out().print(f"wrote {place}", markup=False)
+        out().print(f"wrote {place}")
     (docs / COMMANDS).write_text(commands_page(), encoding="utf-8")
-    out().print(f"wrote {docs / COMMANDS}", markup=False)
+    out().print(f"wrote {docs / COMMANDS}")

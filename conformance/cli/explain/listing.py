@@ -7,19 +7,8 @@ from enum import Enum, unique
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from holdfast.conformance.cli.console import (
-    Format,
-    OutputFormat,
-    ending,
-    members,
-    out,
-    print_json,
-    print_lines,
-    print_table,
-    table_of,
-)
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, members, out, print_json, table_of
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
@@ -60,12 +49,12 @@ def list_(
     values = ([row[name] for name in names] for row in rows)
     cells = [[", ".join(each) if isinstance(each, list) else str(each) for each in row] for row in values]
     if not out().is_terminal:
-        print_lines(out(), _lines([names, *cells]))
+        out().print_lines(_lines([names, *cells]))
         return
     table = table_of(*names)
     for row in cells:
-        table.add_row(*map(escape, row))
-    print_table(out(), table)
+        table.add_row(*row)
+    out().print_table(table)
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Column, Table
 
-from holdfast.conformance.cli.console import Format, ending, out, print_json, print_lines, print_table, stop, table_of
+from holdfast.conformance.cli.console import Format, ending, out, print_json, stop, table_of
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.evidence import EvidenceError, read_evidence
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
@@ -38,9 +37,9 @@ def explain_matrix(name: str | None, contract: str | None, evidence: Path | None
         print_json(data)
         return
     console = out()
-    print_table(console, _table(loaded, data))
-    print_lines(console, _left(data))
-    print_lines(console, [_summed(data) if conforming is None else coverage(loaded, matrix, conforming)])
+    console.print_table(_table(loaded, data))
+    console.print_lines(_left(data))
+    console.print_lines([_summed(data) if conforming is None else coverage(loaded, matrix, conforming)])
 
 
 def matrix_data(contract: Contract, matrix: Matrix, conforming: Set[str] | None) -> dict[str, Any]:
@@ -81,8 +80,8 @@ def _table(contract: Contract, data: Mapping[str, Any]) -> Table:
         count = sum(one["filled"] for one in cells) if is_of_a_run else len(ids)
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
         excepted = sum(one["exception"] is not None for one in cells)
-        filled = escape(ids[0]) + more if ids else "exception" if excepted == len(cells) else "open"
-        table.add_row(escape(operation), attack.value, f"{named}/{len(cells)}", str(count), filled)
+        filled = ids[0] + more if ids else "exception" if excepted == len(cells) else "open"
+        table.add_row(operation, attack.value, f"{named}/{len(cells)}", str(count), filled)
     return table
 
 

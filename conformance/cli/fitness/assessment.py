@@ -8,10 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-
-from holdfast.conformance.cli.console import Format, ending, err, out, print_json, print_table, stop, table_of
+from holdfast.conformance.cli.console import (
+    Format,
+    PlainConsole,
+    ending,
+    err,
+    in_style,
+    out,
+    print_json,
+    stop,
+    table_of,
+)
 from holdfast.conformance.cli.fitness.options import Options
 from holdfast.conformance.cli.places import unusable_file
 from holdfast.conformance.fitness import view
@@ -52,7 +59,7 @@ def assess_and_print(options: Options) -> Exit:
         stop(Exit.USAGE, "--live-dsn: it is for --probe-live, which is not there; ask for both or for neither")
     live = (options.live_dsn or options.dsn) if options.probe_live else None
     if live is not None:
-        err().print(f"the live tables will be probed: {view.TO_COME}", markup=False)
+        err().print(f"the live tables will be probed: {view.TO_COME}")
     # The moment before the first inspection, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     with ending(Exit.USAGE, FitnessError, ProofError):
@@ -69,7 +76,7 @@ def assess_and_print(options: Options) -> Exit:
     _print(out(), assessment, document, status)
     for what, path in (("proof", options.json_), ("page", options.html)):
         if path is not None:
-            out().print(f"{what}:{' ' * (7 - len(what))}{path}", markup=False)
+            out().print(f"{what}:{' ' * (7 - len(what))}{path}")
     return status
 
 
@@ -138,51 +145,51 @@ def _write_page(path: Path, text: str) -> None:
         stop(Exit.USAGE, f"--html: {path} cannot be written: {error.strerror}; name another file")
 
 
-def _print(console: Console, assessment: Assessment, document: Mapping[str, Any], status: Exit) -> None:
+def _print(console: PlainConsole, assessment: Assessment, document: Mapping[str, Any], status: Exit) -> None:
     judgement = assessment.judgement
     fit = judgement.status is Status.FIT
     console.print(judgement.status.value, style="bold green" if fit else "bold red")
     if assessment.surface is not None:
         surface = assessment.surface
         parts = ", ".join(f"{part.value} {relation}" for part, relation in surface.parts.items())
-        console.print(f"surface {surface.name}: {parts}, writer {surface.writer or 'unknown'}", markup=False)
-    console.print(f"in {assessment.target}", markup=False)
+        console.print(f"surface {surface.name}: {parts}, writer {surface.writer or 'unknown'}")
+    console.print(f"in {assessment.target}")
     if assessment.server is not None:
-        console.print(f"server: {assessment.server.name}", markup=False)
+        console.print(f"server: {assessment.server.name}")
     table = table_of("", "what must be proven", "standing", "why not")
     reasons = view.reasons(assessment)
     for finding in judgement.findings:
         codes = ", ".join(dict.fromkeys(reason.code for reason in finding.reasons))
-        standing = f"[{_COLOUR[finding.standing]}]{finding.standing.value}[/]"
-        title = escape(view.TITLES[finding.criterion])
-        table.add_row(f"({finding.criterion.value})", title, standing, escape(codes))
-    print_table(console, table)
+        standing = in_style(finding.standing.value, _COLOUR[finding.standing])
+        title = view.TITLES[finding.criterion]
+        table.add_row(f"({finding.criterion.value})", title, standing, codes)
+    console.print_table(table)
     # Without a surface the reason of each criterion is the same one.
     for finding in judgement.findings[:1] if assessment.surface is None else judgement.findings:
         for reason, text in reasons[finding.criterion]:
             _print_reason(console, assessment, reason, text)
     for note in view.notes(assessment):
-        console.print(f"note: {note}", style="dim", markup=False)
+        console.print(f"note: {note}", style="dim")
     if rows := view.candidates(assessment):
         table = table_of("relation", "as", "why it is not one", title="what was looked at")
         for name, part, why in rows:
-            table.add_row(escape(name), part, escape(why))
-        print_table(console, table)
+            table.add_row(name, part, why)
+        console.print_table(table)
     if document["digest"] is not None:
-        console.print(f"digest: {document['digest']}", markup=False)
-    console.print(f"exit:   {int(status)}", markup=False)
+        console.print(f"digest: {document['digest']}")
+    console.print(f"exit:   {int(status)}")
 
 
-def _print_reason(console: Console, assessment: Assessment, reason: Reason, text: str) -> None:
-    console.print(f"[{_COLOUR[reason.standing]}]({reason.criterion.value}) {reason.code}[/]: {escape(text)}")
+def _print_reason(console: PlainConsole, assessment: Assessment, reason: Reason, text: str) -> None:
+    console.print(in_style(f"({reason.criterion.value}) {reason.code}", _COLOUR[reason.standing]), f": {text}", sep="")
     for row in view.rows(reason.rows):
-        console.print(f"      catalogue  {row}", markup=False)
+        console.print(f"      catalogue  {row}")
     for probe in view.probes(assessment, reason.probes):
         tried = list(view.tried(probe))
         if probe.failed:
-            console.print(f"      probe      {probe.name}: could not be tried: {probe.failed}", markup=False)
+            console.print(f"      probe      {probe.name}: could not be tried: {probe.failed}")
         elif tried:
-            console.print(f"      probe      {probe.name} ({probe.evidence.value})", markup=False)
+            console.print(f"      probe      {probe.name} ({probe.evidence.value})")
             for who, sql, answer in tried[-_TRIED_SHOWN:]:
-                console.print(f"                 {who}: {cut(sql, _LONGEST_SHOWN)}", markup=False)
-                console.print(f"                 -> {cut(answer, _LONGEST_SHOWN)}", markup=False)
+                console.print(f"                 {who}: {cut(sql, _LONGEST_SHOWN)}")
+                console.print(f"                 -> {cut(answer, _LONGEST_SHOWN)}")

@@ -6,7 +6,7 @@ import traceback
 
 import typer
 
-from holdfast.conformance.cli.console import err, print_lines, stop
+from holdfast.conformance.cli.console import err, stop
 from holdfast.conformance.cli.fitness.options import Options
 from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.verdict import Exit
@@ -38,6 +38,6 @@ def fitness(options: Options) -> None:
         raise
     except Exception:
         # As `main` does for every command, but a traceback may hold the DSN.
-        print_lines(err(), scrubbed(scrubbed(traceback.format_exc(), dsn), options.live_dsn or dsn).splitlines())
+        err().print_lines(scrubbed(scrubbed(traceback.format_exc(), dsn), options.live_dsn or dsn).splitlines())
         stop(Exit.KIT, "this is a fault of the kit itself, please report it")
     raise typer.Exit(int(status))

@@ -54,7 +54,7 @@ def es6(
         print_json(_json(result, sdk, numbers))
     else:
         for line in result.summary():
-            out().print(line, markup=False)
+            out().print(line)
         if numbers is not None:
             _print(sdk or "", numbers)
     raise typer.Exit(int(gravest([Exit(result.comparison.exit_code), *([] if numbers is None else [_exit(numbers)])])))
@@ -70,7 +70,7 @@ def _exit(numbers: NumberResult) -> Exit:
 def _print(name: str, numbers: NumberResult) -> None:
     console = out()
     counted = ", ".join(f"{rows:,} {found.words}" for found, rows in numbers.counts.items() if rows)
-    console.print(f"{name}: {counted or numbers.failure or 'no answer'}", markup=False)
+    console.print(f"{name}: {counted or numbers.failure or 'no answer'}")
     if numbers.restarts:
         console.print(
             f"{numbers.restarts:,} processes of the runner failed on no number in particular: nothing is proven",
@@ -84,8 +84,7 @@ def _print(name: str, numbers: NumberResult) -> None:
             console.print(
                 f"first {found.words}, line {departure.line}: {shown(departure.document)} must become "
                 f"{shown(departure.canonical)}, got {departure.said[:200]}; "
-                f"holdfast vectors show hex:{departure.document.hex()} --sdk {name}",
-                markup=False,
+                f"holdfast vectors show hex:{departure.document.hex()} --sdk {name}"
             )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Column
 
-from holdfast.conformance.cli.console import Format, OutputFormat, number, out, print_json, print_table, table_of
+from holdfast.conformance.cli.console import Format, OutputFormat, number, out, print_json, table_of
 from holdfast.conformance.cli.vectors.spark import Master, Seed, working
 from holdfast.conformance.verdict import Exit
 from holdfast.vectors.jcs.spark.fingerprints import Family, check_fingerprints
@@ -47,13 +47,13 @@ def fingerprints(
     numbers = ("requests", "distinct", "fingerprints", "shared by distinct", "differing for equal")
     cells = ((one.key, one.rows, one.requests, one.fingerprints, one.shared, one.differing) for one in families)
     console = out()
-    print_table(console, table_of(Column("key"), *map(number, numbers), rows=(list(map(str, row)) for row in cells)))
+    console.print_table(table_of(Column("key"), *map(number, numbers), rows=(list(map(str, row)) for row in cells)))
     for one in families:
         for line in one.examples:
-            console.print(f"{one.key}: {line}", markup=False, style="bold red")
+            console.print(f"{one.key}: {line}", style="bold red")
         if not one.shows:
-            console.print(f"{one.key}: no equal and distinct requests among {one.rows}: not proven", markup=False)
-    console.print(f"{count} requests, seed {seed}", markup=False)
+            console.print(f"{one.key}: no equal and distinct requests among {one.rows}: not proven")
+    console.print(f"{count} requests, seed {seed}")
     raise typer.Exit(int(status))
 
 

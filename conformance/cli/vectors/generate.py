@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Column
 
-from holdfast.conformance.cli.console import Format, OutputFormat, number, out, print_json, print_table, table_of
+from holdfast.conformance.cli.console import Format, OutputFormat, number, out, print_json, table_of
 from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, working
 from holdfast.specs.typed import written
 from holdfast.vectors.jcs.spark.generate import GenerateRequest, Mode
@@ -39,7 +39,7 @@ def generate(
         return
     rows = ((each.value, each.title, str(manifest.categories.get(each.value, 0))) for each in Category)
     console = out()
-    print_table(console, table_of(Column("category", no_wrap=True), Column("about"), number("rows"), rows=rows))
+    console.print_table(table_of(Column("category", no_wrap=True), Column("about"), number("rows"), rows=rows))
     size = sum(part.size for part in manifest.parts)
-    console.print(f"{manifest.count} rows in {len(manifest.parts)} files, {size} bytes: {folder}", markup=False)
-    console.print(f"stream {manifest.stream}, seed {manifest.seed}, root {manifest.root}", markup=False)
+    console.print(f"{manifest.count} rows in {len(manifest.parts)} files, {size} bytes: {folder}")
+    console.print(f"stream {manifest.stream}, seed {manifest.seed}, root {manifest.root}")

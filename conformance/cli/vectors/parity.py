@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, in_style, out, print_json, stop
 from holdfast.conformance.cli.places import put
 from holdfast.conformance.cli.vectors.evidence import (
     answer_text,
@@ -92,7 +92,7 @@ def parity(
         if counterexamples:
             _print_counterexamples(found)
         _print_matrix(found)
-        out().print(f"{folder / _PAGE}, {folder / _DATA}", markup=False)
+        out().print(f"{folder / _PAGE}, {folder / _DATA}")
     raise typer.Exit(int(status))
 
 
@@ -190,7 +190,7 @@ def _print_counterexamples(found: Parity) -> None:
     console = out()
     for result in found.results:
         if result.counterexamples:
-            console.print(f"[bold]{escape(result.target.name)}[/] ({escape(result.target.library)})")
+            console.print(in_style(result.target.name, "bold"), f"({result.target.library})")
             for one in result.counterexamples:
                 print_counterexample(console, result, one)
 
@@ -204,9 +204,9 @@ def _print_matrix(found: Parity) -> None:
         table.add_column(str(number), justify="right", no_wrap=True)
     for category in Category:
         table.add_row(category.value, *(_square(result, category) for result in found.results))
-    print_table(console, table)
+    console.print_table(table)
     words = ", ".join(f"{LETTERS[finding] or '·'} {finding.words}" for finding in Meaning)
-    console.print(f"{words}, ? not proven; per cent of the category's rows", markup=False)
+    console.print(f"{words}, ? not proven; per cent of the category's rows")
     names = Table(show_edge=False, pad_edge=False, box=None)
     for column in ("", "SDK", "library", "version", "judged by"):
         names.add_column(column, overflow="fold")
@@ -214,35 +214,31 @@ def _print_matrix(found: Parity) -> None:
     for number, result in enumerate(found.results, 1):
         target = result.target
         about = [target.name, f"{target.library} ({target.language})", target.version, result.profile.value]
-        names.add_row(str(number), *map(escape, about), f"{result.total(Meaning.AGREE)} of {result.asked}")
-    print_table(console, names)
+        names.add_row(str(number), *about, f"{result.total(Meaning.AGREE)} of {result.asked}")
+    console.print_table(names)
     for missing in found.not_found:
-        console.print(f"not proven: {missing.name} ({missing.language}): {missing.why}", markup=False, style="yellow")
+        console.print(f"not proven: {missing.name} ({missing.language}): {missing.why}", style="yellow")
     for result in found.unproven:
         why = "; ".join(result.unaccounted)
-        console.print(
-            f"not proven: {result.target.name} ({result.target.language}): {why}", markup=False, style="yellow"
-        )
+        console.print(f"not proven: {result.target.name} ({result.target.language}): {why}", style="yellow")
     for line in without_rows(found.without_rows):
-        console.print(line, markup=False, style="yellow")
+        console.print(line, style="yellow")
     for fault in found.faults:
-        console.print(f"the reference is not right: {fault}", markup=False, style="bold red")
+        console.print(f"the reference is not right: {fault}", style="bold red")
     first = found.results[0]
     console.print(
         f"{len(found.departing)} of {len(found.libraries)} library pipelines depart; the reference is right on "
         f"{'every row' if not found.faults else 'not every row'}; stream {first.stream}, seed {first.seed}, "
-        f"{first.count} rows, root {first.root}",
-        markup=False,
+        f"{first.count} rows, root {first.root}"
     )
 
 
-def _square(result: Result, category: Category) -> str:
+def _square(result: Result, category: Category) -> Text:
     """One cell: the gravest finding's letter and the share of the rows that depart."""
     row = result.row(category)
     worst = gravest(result, row)
     if worst is None:
-        return "[magenta]?[/]"
+        return in_style("?", "magenta")
     if worst is Meaning.AGREE:
-        return "[green]·[/]"
-    style = "bold red" if worst is Meaning.ACCEPTED else "yellow"
-    return f"[{style}]{LETTERS[worst]}{percent(row)}[/]"
+        return in_style("·", "green")
+    return in_style(f"{LETTERS[worst]}{percent(row)}", "bold red" if worst is Meaning.ACCEPTED else "yellow")

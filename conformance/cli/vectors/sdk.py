@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
+from rich.table import Column
+from rich.text import Text
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, err, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import (
+    Format,
+    OutputFormat,
+    ending,
+    err,
+    in_style,
+    out,
+    print_json,
+    stop,
+    table_of,
+)
 from holdfast.conformance.verdict import Exit
+from holdfast.reports.plain import plain
 from holdfast.vectors.jcs import sdk as runners
 from holdfast.vectors.jcs.sdk import DamagedError, ManifestError, UnknownSdkError, find, names
 
@@ -33,13 +44,15 @@ def list_(format_: OutputFormat = Format.TEXT) -> None:
         rows = [{**asdict(one), "missing": one.missing or None} for one in found]
         print_json({"sdks": rows})
         return
-    table = Table(show_edge=False)
-    for column in ("name", "language", "library", "version", "runs here"):
-        table.add_column(column, overflow="fold", no_wrap=column == "name")
+    table = table_of(Column("name", no_wrap=True), "language", "library", "version", "runs here")
     for one in found:
-        state = "[green]yes[/]" if one.command else f"[yellow]no:[/] {escape(one.missing)}"
-        table.add_row(one.name, escape(one.language), escape(one.library), escape(one.version), state)
-    print_table(out(), table)
+        state = (
+            in_style("yes", "green")
+            if one.command
+            else Text.assemble(in_style("no:", "yellow"), " ", plain(one.missing))
+        )
+        table.add_row(one.name, one.language, one.library, one.version, state)
+    out().print_table(table)
 
 
 def build(
@@ -58,13 +71,13 @@ def build(
                 raise
             except runners.BuildError as error:
                 failed.append(name)
-                err().print(f"{name}: {error}", markup=False)
+                err().print(f"{name}: {error}")
                 continue
             if one.command:
-                out().print(f"{name}: {one.library} {one.version}", markup=False)
+                out().print(f"{name}: {one.library} {one.version}")
             else:
                 failed.append(name)
-                err().print(f"{name}: {one.missing}", markup=False)
+                err().print(f"{name}: {one.missing}")
     if failed:
         stop(Exit.INCOMPLETE, f"not built: {', '.join(failed)}")
 

@@ -89,7 +89,7 @@ def show(
     else:
         _print(found, answered, finding, profile)
         for what in failed if finding != "no_verdict" else ():
-            out().print(f"and a process of the runner failed: {what}", markup=False, style="bold red")
+            out().print(f"and a process of the runner failed: {what}", style="bold red")
     verdict = Verdict.CONFORMS if finding is None else verdict_of(finding)
     raise typer.Exit(int(gravest([exit_of(verdict), *([Exit.INCOMPLETE] if failed else [])])))
 
@@ -173,7 +173,7 @@ def _json(found: Shown, answered: Answered | None, finding: str | None, profile:
 def _print(found: Shown, answered: Answered | None, finding: str | None, profile: Profile) -> None:
     console = out()
     about = "" if found.category is None else f": {found.category}, {Category(found.category).title}"
-    console.print(f"{found.name[:200]}{about}", markup=False)
+    console.print(f"{found.name[:200]}{about}")
     lines = [("document", _text(found.document)), ("", f"hex {found.document[:_MAX_SHOWN].hex()}")]
     if found.note:
         lines.append(("note", found.note))
@@ -183,7 +183,7 @@ def _print(found: Shown, answered: Answered | None, finding: str | None, profile
     if answered is not None:
         lines.append(("answered", _answer(answered)))
     for label, text in lines:
-        console.print(f"  {label:<14} {text}", markup=False)
+        console.print(f"  {label:<14} {text}")
     if finding is not None:
         words = finding.replace("_", " ")
         console.print(f"{words} ({profile.value})", style="green" if finding == "agree" else "bold red")

@@ -112,7 +112,7 @@ class JobProgress:
     def say(self, text: str) -> None:
         """One plain line."""
         if not self._quiet:
-            self._console.print(text, markup=False)
+            self._console.print(text)
 
 
 @contextlib.contextmanager

@@ -7,11 +7,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Column, Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, number, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import (
+    Format,
+    OutputFormat,
+    PlainConsole,
+    ending,
+    in_style,
+    number,
+    out,
+    print_json,
+    stop,
+)
 from holdfast.conformance.cli.console import table_of as console_table
 from holdfast.conformance.cli.outermost.older_runs import of_vectors
 from holdfast.conformance.cli.target import found_here
@@ -98,7 +106,7 @@ def verify(
         print_result(result)
         if status is Exit.OK and result.seed == 0:
             out().print("the rows of seed 0 are known beforehand to everybody; to audit a runner, use --seed random")
-        out().print(f"evidence: {path}", markup=False)
+        out().print(f"evidence: {path}")
     if status is Exit.ADAPTER:
         words = [found.answered.body.decode("utf-8", "replace") for found in result.counterexamples]
         why = result.failure or next(iter(words), "no row came back")
@@ -179,43 +187,41 @@ def table_of(result: Result) -> Table:
     rest = {each: "bold red" if each is Meaning.ACCEPTED else "yellow" for each in Meaning if each is not Meaning.AGREE}
     colours = {Meaning.AGREE: "green"} | rest
     counts = (number(finding.words) for finding in colours)
-    table = console_table(Column("category", no_wrap=True), "about", number("rows"), *counts, title=escape(title))
+    table = console_table(Column("category", no_wrap=True), "about", number("rows"), *counts, title=title)
     for row in result.own():
         counted = ((row.counts[finding], colour) for finding, colour in colours.items())
-        cells = (f"[{colour}]{rows}[/]" if rows else "[dim]0[/]" for rows, colour in counted)
-        table.add_row(row.category.value, escape(row.category.title), str(row.rows), *cells)
+        cells = (in_style(str(rows), colour if rows else "dim") for rows, colour in counted)
+        table.add_row(row.category.value, row.category.title, str(row.rows), *cells)
     return table
 
 
 def print_result(result: Result) -> None:
     """The table, the counterexamples, the worst first."""
     console = out()
-    print_table(console, table_of(result))
+    console.print_table(table_of(result))
     for found in result.counterexamples:
         print_counterexample(console, result, found)
     others = [profile for profile in Profile if profile is not result.profile]
     for profile in others:
         rows = [row for row in result.rows if row.profile is profile]
         agreeing = sum(row.counts[Meaning.AGREE] for row in rows)
-        console.print(f"judged by {profile.value}, {agreeing} of {result.asked} rows would agree", markup=False)
+        console.print(f"judged by {profile.value}, {agreeing} of {result.asked} rows would agree")
     for words in result.unaccounted:
-        console.print(f"{words}: nothing is proven", style="bold red", markup=False)
+        console.print(f"{words}: nothing is proven", style="bold red")
     for words in without_rows(result.without_rows):
-        console.print(words, style="bold red", markup=False)
+        console.print(words, style="bold red")
     if result.opened is not None:
         console.print(
             f"{result.opened.count} of the rows are the opening: committed vectors and the ladder of sizes, "
-            f"root {result.opened.digest or 'none'}",
-            markup=False,
+            f"root {result.opened.digest or 'none'}"
         )
-        console.print(f"right up to {_greatest(result)}", markup=False)
+        console.print(f"right up to {_greatest(result)}")
     console.print(
         f"{result.total(Meaning.AGREE)} of {result.asked} rows agree; stream {result.stream}, seed {result.seed}, "
-        f"root {result.root or 'none'}; {result.seconds:.1f} s",
-        markup=False,
+        f"root {result.root or 'none'}; {result.seconds:.1f} s"
     )
     if result.total(Meaning.AGREE) != result.asked:
-        console.print(f"mismatches: {result.mismatches}", markup=False)
+        console.print(f"mismatches: {result.mismatches}")
 
 
 def _greatest(result: Result) -> str:
@@ -225,19 +231,18 @@ def _greatest(result: Result) -> str:
     return ", ".join(f"{value:,} {measure.words}" for measure, value in most.items() if value) or "nothing"
 
 
-def print_counterexample(console: Console, result: Result, found: Counterexample) -> None:
+def print_counterexample(console: PlainConsole, result: Result, found: Counterexample) -> None:
     """One cell: what was expected, what came, and the command that shows it again."""
     shrunk = ", shrunk" if found.shrunk else ""
     console.print(
         f"{found.category.value} {found.finding.words}: {found.rows} rows, {found.clause} "
-        f"({section_of(found.clause)}), the smallest{shrunk}:",
-        markup=False,
+        f"({section_of(found.clause)}), the smallest{shrunk}:"
     )
     if found.name is not None:
-        console.print(f"    row       {found.name}", markup=False)
-    console.print(f"    document  {shown(found.document)}", markup=False)
-    console.print(f"    expected  {answer_text(found.expected)}", markup=False)
-    console.print(f"    answered  {answer_text(found.answered)}", markup=False)
+        console.print(f"    row       {found.name}")
+    console.print(f"    document  {shown(found.document)}")
+    console.print(f"    expected  {answer_text(found.expected)}")
+    console.print(f"    answered  {answer_text(found.answered)}")
     if all(one.status.value == "canonical" for one in (found.expected, found.answered)):
-        console.print(f"    parts     {difference(found.expected.body, found.answered.body)}", markup=False)
-    console.print(f"    again     {reproduction(result, found)}", markup=False)
+        console.print(f"    parts     {difference(found.expected.body, found.answered.body)}")
+    console.print(f"    again     {reproduction(result, found)}")

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Column
 
-from holdfast.conformance.cli.console import members, out, print_table, styled, table_of
+from holdfast.conformance.cli.console import PlainConsole, in_style, members, out, styled, table_of
 from holdfast.conformance.cli.verify.transcript import print_group
 from holdfast.conformance.gate.model import some_of
 from holdfast.conformance.run.artefacts import ALWAYS
@@ -64,37 +62,37 @@ def print_summary(
     for entry in applied.listed:
         excused = "excused, and open" if entry.verdict.is_open else "excused"
         said = f"{entry.verdict.value} {entry.id} ({entry.issue}, {entry.owner}, until {entry.expires})"
-        console.print(f"[bold red]{excused}[/]: {escape(said)}")
+        console.print(in_style(excused, "bold red"), f": {said}", sep="")
     for group in groups[:MAX_FAILURES]:
         first = group.members[0]
         print_group(console, group, results[first.planned.id], by_name[first.planned.contract], options)
     if len(groups) > MAX_FAILURES:
         left = sum(len(group.members) for group in groups[MAX_FAILURES:])
-        console.print(f"… and {left} more cases; all are in {options.evidence}", markup=False)
+        console.print(f"… and {left} more cases; all are in {options.evidence}")
         console.print()
     _print_absent(console, summary, by_id, not_claimed, options)
     for contract in contracts:
         print_clauses(console, contract, summary.rows, narrowed=bool(summary.missing))
     for line in summary.notes:
-        console.print(f"note: {line}", markup=False)
+        console.print(f"note: {line}")
     for line in applied.problems:
-        console.print(f"xfail: {line}", markup=False, style="yellow")
+        console.print(f"xfail: {line}", style="yellow")
     _print_counts(console, summary, contracts, options)
-    console.print(f"evidence: {options.evidence}", markup=False)
-    console.print(f"adapter:  {artefacts_text(artefacts)}", markup=False)
+    console.print(f"evidence: {options.evidence}")
+    console.print(f"adapter:  {artefacts_text(artefacts)}")
     console.print(f"CAN_PROCEED = {decision.can_proceed}", style="bold")
     for note in decision.notes:
-        console.print(f"  note: {note}", markup=False, style="dim")
+        console.print(f"  note: {note}", style="dim")
     for reason in decision.reasons[:MAX_REASONS]:
-        console.print(f"  {reason.code.value}: {reason.text}", markup=False)
+        console.print(f"  {reason.code.value}: {reason.text}")
     if len(decision.reasons) > MAX_REASONS:
         console.print(f"  … and {len(decision.reasons) - MAX_REASONS} more; `holdfast gate` says them all")
     colour = "green" if final is Exit.OK else "red"
-    console.print(f"verdict:  {styled(summary.of_claimed)}   exit [{colour}]{int(final)}[/]")
+    console.print("verdict: ", styled(summary.of_claimed), "  exit", in_style(str(int(final)), colour))
 
 
 def _print_absent(
-    console: Console,
+    console: PlainConsole,
     summary: Summary,
     plan: Mapping[str, PlannedCase],
     not_claimed: Mapping[str, Mapping[str, str]],
@@ -111,9 +109,9 @@ def _print_absent(
     words = ", ".join(f"{name} ({count})" for name, count in named.most_common())
     more = "" if options.verbose else "; --verbose has the reasons"
     needed = "1 case needs" if len(lacking) == 1 else f"{len(lacking)} cases need"
-    console.print(f"not claimed: {needed} what the adapter declares absent: {words}{more}", markup=False)
+    console.print(f"not claimed: {needed} what the adapter declares absent: {words}{more}")
     for (name, reason), count in counted.items() if options.verbose else ():
-        console.print(f"  {name or 'declared'} ({count}): {reason}", markup=False)
+        console.print(f"  {name or 'declared'} ({count}): {reason}")
     console.print()
 
 
@@ -127,7 +125,7 @@ def artefacts_text(artefacts: Artefacts | None) -> str:
     return f"{artefacts.digest} ({'1 file' if count == 1 else f'{count} files'}{beside})"
 
 
-def print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow], *, narrowed: bool) -> None:
+def print_clauses(console: PlainConsole, contract: Contract, rows: Sequence[ClauseRow], *, narrowed: bool) -> None:
     words = (Column(each, no_wrap=True) for each in ("clause", "basis", "verdict"))
     numbers = (Column(each, justify="right", no_wrap=True) for each in ("cases", *(policy.value for policy in Policy)))
     title = f"{contract.name} {contract.version}: {contract.title}"
@@ -138,20 +136,20 @@ def print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow
             continue
         clause = row.clause
         if clause.proof is Proof.FITNESS:
-            verdict, count = "[dim]needs fitness[/dim]", "-"
+            verdict, count = in_style("needs fitness", "dim"), "-"
         elif clause.not_testable is not None:
-            verdict, count = "[dim]not testable[/dim]", "-"
+            verdict, count = in_style("not testable", "dim"), "-"
         else:
             in_part = row.verdict is Verdict.CONFORMS and row.ran < row.cases
-            verdict = "[dim]in part[/dim]" if in_part else styled(row.verdict)
+            verdict = in_style("in part", "dim") if in_part else styled(row.verdict)
             count = f"{row.conforming}/{row.cases}"
         scores = ["-" if row.baseline[policy] is None else str(row.baseline[policy]) for policy in Policy]
-        table.add_row(clause.id, clause.basis.value, verdict, count, *scores, escape(clause.text))
-    print_table(console, table)
+        table.add_row(clause.id, clause.basis.value, verdict, count, *scores, clause.text)
+    console.print_table(table)
     console.print()
 
 
-def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contract], options: Options) -> None:
+def _print_counts(console: PlainConsole, summary: Summary, contracts: Sequence[Contract], options: Options) -> None:
     counts = ", ".join(
         f"{summary.counts[verdict]} {verdict.value}" for verdict in REPORTED if summary.counts.get(verdict)
     )

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.rule import Rule
 
 from holdfast.conformance.cases.record import CaseResult, Judgement, Record, Side
 from holdfast.conformance.cases.values import at_path, is_missing
-from holdfast.conformance.cli.console import print_lines, style_of, styled
+from holdfast.conformance.cli.console import PlainConsole, style_of, styled
 from holdfast.conformance.durability.verdicts import in_words
 from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.run.findings import Finding, Group, encoded_in, texts_in
@@ -48,37 +46,37 @@ _ALSO = 12
 _SHOWN, _SHOWN_VALUE, _SHOWN_TEXT = 220, 80, 2000
 
 
-def print_group(console: Console, group: Group, result: CaseResult, contract: Contract, options: Options) -> None:
+def print_group(console: PlainConsole, group: Group, result: CaseResult, contract: Contract, options: Options) -> None:
     """Print findings of one cause: its heading, the gravest of them in full, and the others below."""
     first, *others = group.members
     console.print(Rule(style=style_of(first.verdict)))
     if others or group.remedy is not None:
         number = f"{len(group.members)} cases: " if others else ""
-        console.print(f"{number}{escape(group.cause)}", style="bold")
+        console.print(f"{number}{group.cause}", style="bold")
     if group.remedy is not None:
-        console.print(f"mends    {group.remedy.mends}", markup=False)
+        console.print(f"mends    {group.remedy.mends}")
     _print_failure(console, first, result, contract, options)
     for each in others[:_ALSO]:
-        console.print(f"{styled(each.verdict)}  {escape(each.planned.id)}")
-        console.print(f"         {each.clause}: {cut(each.detail, _SHOWN)}", markup=False, style="dim")
+        console.print(styled(each.verdict), each.planned.id, sep="  ")
+        console.print(f"         {each.clause}: {cut(each.detail, _SHOWN)}", style="dim")
     if len(others) > _ALSO:
-        console.print(f"         and {len(others) - _ALSO} more; all are in {options.evidence}", markup=False)
+        console.print(f"         and {len(others) - _ALSO} more; all are in {options.evidence}")
     console.print()
 
 
 def _print_failure(
-    console: Console, finding: Finding, result: CaseResult, contract: Contract, options: Options
+    console: PlainConsole, finding: Finding, result: CaseResult, contract: Contract, options: Options
 ) -> None:
     judged, planned = result.judgement, finding.planned
-    console.print(f"{styled(finding.verdict)}  {escape(planned.id)}")
-    console.print(escape(planned.title), style="bold")
+    console.print(styled(finding.verdict), planned.id, sep="  ")
+    console.print(planned.title, style="bold")
     clause = contract.clauses[finding.clause]
-    console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}", markup=False)
-    console.print(f"harm     {harm_of(clause, judged.verdict)}", markup=False)
+    console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}")
+    console.print(f"harm     {harm_of(clause, judged.verdict)}")
     case = contract.case(result.case)
     if case is not None and case.twin is not None:
         was, becomes = _twin_values(case)
-        console.print(f"twin     {case.twin.step}: {case.twin.path} is {becomes} instead of {was}", markup=False)
+        console.print(f"twin     {case.twin.step}: {case.twin.path} is {becomes} instead of {was}")
     kind = "" if judged.silence is None else f" ({judged.silence.value})"
     records = result.judged_side
     for name, text in (
@@ -89,42 +87,42 @@ def _print_failure(
         ("advice", judged.advice),
     ):
         if text:
-            console.print(f"{name:<8} {cut(text, _SHOWN_TEXT)}", markup=False)
+            console.print(f"{name:<8} {cut(text, _SHOWN_TEXT)}")
     for line in log_tail(result):
-        console.print(f"stderr   {line}", markup=False)
+        console.print(f"stderr   {line}")
     lines = timeline(records, judged.n) if contract.name == CONTRACT else []
     if lines:
         console.print("what happened:", style="bold")
         if len(lines) > _TIMELINE:
-            console.print(f"  (the last {_TIMELINE} of {len(lines)} lines)", markup=False)
-        print_lines(console, lines[-_TIMELINE:])
+            console.print(f"  (the last {_TIMELINE} of {len(lines)} lines)")
+        console.print_lines(lines[-_TIMELINE:])
         sent = curls(records, judged.n, credentials_of(options))
         if len(sent) > _CURLS or len(lines) > len(sent):
             console.print(
                 "  (requests alone, at most the last two: what befell sink, store, clock and processes is above)"
             )
-        print_lines(console, [f"         {line}" for line in sent[-_CURLS:]], style="dim")
+        console.print_lines([f"         {line}" for line in sent[-_CURLS:]], style="dim")
     shown = [] if lines else around(records, judged.n)
     if shown:
         side = (judged.side or Side.MAIN).value
         console.print(f"transcript of the {side} side, {len(shown)} of {len(records)} exchanges:", style="dim")
     for before, record in zip((None, *shown), shown, strict=False):
         if before is not None and record.n != before.n + 1:
-            console.print("      …", markup=False, style="dim")
+            console.print("      …", style="dim")
         is_judged = record.n == judged.n
         style = "bold" if is_judged else "dim"
-        print_lines(console, transcribed(record, case, mark="=>" if is_judged else "  "), style=style)
+        console.print_lines(transcribed(record, case, mark="=>" if is_judged else "  "), style=style)
         method = contract.methods.get((record.request or {}).get("method", ""))
         for name, text in texts_in([record.request, record.answer], encoded_in(method)):
-            console.print(f"        = {name}: {cut(text, _SHOWN)}", markup=False, style=style)
+            console.print(f"        = {name}: {cut(text, _SHOWN)}", style=style)
     if judged.verdict is Verdict.NOT_REACHED and not (result.main or result.twin):
-        console.print("again    it was not started; repeat the first failing case", markup=False)
+        console.print("again    it was not started; repeat the first failing case")
         return
     command, gaps = again(planned, options)
     # Unbroken on a terminal too: it is there to be copied.
-    console.print(f"again    {command}", markup=False, soft_wrap=True)
+    console.print(f"again    {command}", soft_wrap=True)
     for gap in gaps:
-        console.print(f"fill in  {gap}", markup=False, soft_wrap=True)
+        console.print(f"fill in  {gap}", soft_wrap=True)
 
 
 def credentials_of(options: Options) -> Mapping[str, Mapping[str, str]]:

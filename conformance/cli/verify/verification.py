@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from holdfast.conformance.adapter.worker import Greeting
@@ -71,7 +70,7 @@ class RunProgress:
 
     def __enter__(self) -> RunProgress:
         if self._console.is_terminal and not self._quiet:
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
+            columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[text]}"))
             self._bar = Progress(*columns, TimeElapsedColumn(), console=self._console, transient=True)
             self._bar.start()
             self._task = self._bar.add_task("starting", total=None, text="")
@@ -107,9 +106,9 @@ class RunProgress:
         if self._quiet:
             return
         if bad and (verdict.is_open or self._bad <= MAX_NAMED):
-            self._console.print(f"{styled(verdict)} {escape(result.case)}")
+            self._console.print(styled(verdict), result.case)
         if self._bar is not None and self._task is not None:
-            title = escape(plain(case.title)[:60])
+            title = plain(case.title)[:60]
             self._bar.update(self._task, completed=self._worked, description=title, text=self.text())
 
     def text(self) -> str:
@@ -129,7 +128,7 @@ class RunProgress:
     def _print_lines(self) -> None:
         while not self._ended.wait(PLAIN_EVERY_S):
             if self._totals:
-                self._console.print(self.text(), markup=False)
+                self._console.print(self.text())
 
 
 def duration(seconds: float) -> str:
@@ -379,7 +378,7 @@ class Verification:
     def _decision(self, run: Run) -> GateDecision:
         """What the gate says of the evidence as it stands on the disk."""
         if len(self._results) > _MANY:
-            err().print("every case is judged once more, from the evidence", markup=False)
+            err().print("every case is judged once more, from the evidence")
         requirements = [parse_requirement(f"{one.name}{self._roles(one)}") for one in self._contracts]
         return decide(run, requirements, now=datetime.now(UTC))
 
