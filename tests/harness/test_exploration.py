@@ -81,23 +81,20 @@ def test_a_bug_in_a_rare_situation_is_found_and_the_history_made_short() -> None
     assert "[up; up; up; ring]" in judgement.detail
 
 
-def test_too_little_is_not_reached_and_says_what_is_missing() -> None:
+@pytest.mark.parametrize(
+    ("owed", "least", "missing"), [(ALL | {("floor 17", "ring")}, 0, "floor 17 with ring"), ((), 1000, "")]
+)
+def test_too_little_is_not_reached_and_says_what_is_missing(owed: frozenset[Pair], least: int, missing: str) -> None:
     with pytest.raises(NonConformance) as raised:
-        steered(Lift(), ALL | {("floor 17", "ring")})
+        steered(Lift(), owed, least=least)
     judgement = raised.value.judgement
     assert judgement.verdict is Verdict.NOT_REACHED
-    assert "floor 17 with ring" in judgement.detail
+    assert missing in judgement.detail
 
 
 def test_what_was_offered_is_looked_for_and_counts() -> None:
     steering = steered(Lift(), frozenset())
     assert steering.wanted == set(steering.reached) == ALL
-
-
-def test_too_few_pairs_are_not_reached() -> None:
-    with pytest.raises(NonConformance) as raised:
-        steered(Lift(), frozenset(), least=1000)
-    assert raised.value.judgement.verdict is Verdict.NOT_REACHED
 
 
 def test_the_report_of_a_test_that_conforms_says_how_much_was_reached() -> None:

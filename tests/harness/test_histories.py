@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,21 @@ def digits(dice: Random) -> Sequence[int]:
     return [dice.randrange(10) for _ in range(40)]
 
 
+def failing(vault: Vault, judgement: Judgement, when: Callable[[], bool], *, after: bool = False) -> Any:
+    """Begins sessions of a vault, which fail at their beginning or `after` their end."""
+
+    @contextlib.contextmanager
+    def begin() -> Iterator[HistoryRunner[int]]:
+        if not after and when():
+            raise NonConformance(judgement)
+        with vault.session() as player:
+            yield player
+        if after and when():
+            raise NonConformance(judgement)
+
+    return begin
+
+
 def found(
     vault: Vault, begin: Callable[[], contextlib.AbstractContextManager[HistoryRunner[int]]] | None = None
 ) -> Judgement:
@@ -87,43 +103,22 @@ def test_what_differs_is_shortened_to_the_steps_that_it_takes(at_the_end: bool) 
 
 
 def test_a_session_that_ends_badly_does_not_hide_a_difference() -> None:
-    vault = Vault()
-
-    @contextlib.contextmanager
-    def begin() -> Iterator[HistoryRunner[int]]:
-        with vault.session() as player:
-            yield player
-        raise NonConformance(Judgement(Verdict.NO_VERDICT, FailureMode.CRASH, "it does not close"))
-
+    vault, crash = Vault(), Judgement(Verdict.NO_VERDICT, FailureMode.CRASH, "it does not close")
+    begin = failing(vault, crash, lambda: True, after=True)
     with contextlib.suppress(NonConformance):
         run_histories(bench(), count=1, draw=lambda _: [1, 2], begin=begin)
     assert found(vault, begin).verdict in (Verdict.FAIL_OPEN, Verdict.NO_VERDICT)
 
 
 def test_a_crash_while_it_is_shortened_leaves_what_was_found() -> None:
-    vault = Vault()
-
-    @contextlib.contextmanager
-    def begin() -> Iterator[HistoryRunner[int]]:
-        if any(3 in each and 7 in each[each.index(3) :] for each in vault.asked):
-            raise NonConformance(Judgement(Verdict.NO_VERDICT, FailureMode.CRASH, "it does not start again"))
-        with vault.session() as player:
-            yield player
-
+    vault, crash = Vault(), Judgement(Verdict.NO_VERDICT, FailureMode.CRASH, "it does not start again")
+    begin = failing(vault, crash, lambda: any(3 in each and 7 in each[each.index(3) :] for each in vault.asked))
     assert found(vault, begin).verdict is Verdict.FAIL_OPEN
 
 
 def test_evidence_of_another_test_is_not_taken_for_a_history_that_does_not_differ() -> None:
-    vault = Vault()
-
-    @contextlib.contextmanager
-    def begin() -> Iterator[HistoryRunner[int]]:
-        if len(vault.asked) > 3:
-            raise NonConformance(Judgement(Verdict.KIT_FAULT, detail="the records are others"))
-        with vault.session() as player:
-            yield player
-
-    assert found(vault, begin).verdict is Verdict.KIT_FAULT
+    vault, others = Vault(), Judgement(Verdict.KIT_FAULT, detail="the records are others")
+    assert found(vault, failing(vault, others, lambda: len(vault.asked) > 3)).verdict is Verdict.KIT_FAULT
 
 
 def test_a_history_that_came_to_no_end_is_no_difference() -> None:

@@ -25,30 +25,22 @@ SOCKETS = (
     f"{SUITE}letters-of-several-bytes-come-whole-over-every-transport",
 )
 ADAPTER, LAUNCHER = [*REFERENCE, "adapter"], [*REFERENCE, "launch"]
-# It hands on all that the reference's launcher says, but for where its databases are.
-SILENT = f"""
+# It hands on all that another program says, but for one thing.
+RELAY = """
 import json, subprocess, sys
-child = subprocess.Popen({LAUNCHER!r}, stdout=subprocess.PIPE)
+child = subprocess.Popen({command!r}, stdout=subprocess.PIPE)
 for line in child.stdout:
     said = json.loads(line)
-    said.pop("surface", None)
+    {change}
     print(json.dumps(said), flush=True)
 sys.exit(child.wait())
 """
-# It hands on all that the reference's adapter says, and claims no socket.
-WITHOUT_SOCKETS = f"""
-import json, subprocess, sys
-child = subprocess.Popen({ADAPTER!r}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-for line in sys.stdin.buffer:
-    child.stdin.write(line)
-    child.stdin.flush()
-    said = json.loads(child.stdout.readline())
-    for claim in said.get("ok", {{}}).get("claims", []):
-        if claim["contract"] == "mesh-delivery":
-            claim["not_claimed"] = {{"http": "none", "websocket": "none"}}
-    print(json.dumps(said), flush=True)
-sys.exit(child.wait())
-"""
+# Where the databases of the launcher are; and the sockets of the adapter's broker.
+SILENT = RELAY.format(command=LAUNCHER, change='said.pop("surface", None)')
+NO_SOCKETS = {"http": "none", "websocket": "none"}
+CLAIMS = """for claim in said.get("ok", {{}}).get("claims", []):
+        claim.update({{"not_claimed": {none}}} if claim["contract"] == "mesh-delivery" else {{}})"""
+WITHOUT_SOCKETS = RELAY.format(command=ADAPTER, change=CLAIMS.format(none=NO_SOCKETS))
 
 
 def verified(folder: Path, *cases: str, adapter: list[str], launcher: list[str]) -> subprocess.CompletedProcess[str]:
