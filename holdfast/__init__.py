@@ -33,3 +33,64 @@ def requirement(extra: str = "") -> str:
 def install_line(extra: str = "") -> str:
     """The command that installs this holdfast with an extra: each message and each file that names one says this."""
     return f"pip install '{requirement(extra)}'"
+
+
+# Modules whose distribution has another name.
+_NAMED = {"nacl": "pynacl"}
+
+
+def _extras() -> dict[str, set[str]]:
+    """The distributions of each extra, with those of the extras in it. Empty for a kit that is not installed."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires
+
+    found: dict[str, set[str]] = {}
+    with_extras: dict[str, set[str]] = {}
+    try:
+        lines = requires(DISTRIBUTION) or []
+    except PackageNotFoundError:
+        return {}
+    for line in lines:
+        asked = re.fullmatch(r"([\w.-]+)(?:\[([\w,-]+)\])?.*; extra == [\"'](\w+)[\"']", line)
+        if asked is None:
+            continue
+        name, included, extra = asked.groups()
+        own, others = found.setdefault(extra, set()), with_extras.setdefault(extra, set())
+        if name == DISTRIBUTION:
+            others.update(included.split(","))
+        else:
+            own.add(name.lower().replace("_", "-"))
+    for _ in found:
+        for extra, others in with_extras.items():
+            found[extra].update(*(found[other] for other in others))
+    return found
+
+
+def lacking(extra: str) -> str:
+    """Why the parts of the kit that need an extra cannot run; empty if all of its packages are installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    missing = []
+    for name in sorted(_extras().get(extra, ())):
+        try:
+            distribution(name)
+        except PackageNotFoundError:
+            missing.append(name)
+    return _not_installed(missing, extra) if missing else ""
+
+
+def lacked(error: BaseException | None) -> str:
+    """The same of the module that is missing in `error` or in its cause; empty for another error."""
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            module = error.name.partition(".")[0]
+            name = _NAMED.get(module, module.replace("_", "-"))
+            # The smallest extra that has it.
+            having = sorted((len(names), extra) for extra, names in _extras().items() if name in names)
+            return _not_installed([name], having[0][1]) if having else ""
+        error = error.__cause__
+    return ""
+
+
+def _not_installed(names: list[str], extra: str) -> str:
+    return f"expected {', '.join(names)}, which is not installed: `{install_line(extra)}`"

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast import install_line
+from holdfast import lacked
 from holdfast.reference_impl.registry import Deferred, contract_names, operators, package_of
 
 _PROGRAM = "python -m holdfast.reference_impl"
@@ -56,10 +56,7 @@ def _frames(options: argparse.Namespace) -> None:
 
 
 def _serve(options: argparse.Namespace) -> None:
-    try:
-        from holdfast.reference_impl.over_http import serve
-    except ImportError as error:
-        raise RuntimeError(f"{error}; it is part of an extra: {install_line('http')}") from error
+    from holdfast.reference_impl.over_http import serve
 
     serve({name: Deferred(name) for name in options.contract or contract_names()}, options.port)
 
@@ -254,6 +251,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error.args[0]}", file=sys.stderr)
         return _USAGE
     except Exception as error:  # a command line shows one line, not a traceback
+        if said := lacked(error):
+            print(f"error: {said}", file=sys.stderr)
+            return _USAGE
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         if isinstance(error, OSError):
             # The rest of the output would fail again when Python ends.

@@ -266,6 +266,7 @@ class Terms(Entry, frozen=True):
     transitions: tuple[Transition, ...] = ()
     relations: Mapping[Name, Relation] = {}
     inspection: Inspection | None = None
+    extra: Annotated[Name, Meta(description="The extra of holdfast without which no run of it is whole.")] | None = None
     inertness: Inertness | None = None
     stateless: Annotated[Text, Meta(description="Why a refusal has nothing that it could change.")] | None = None
     roles: Mapping[RoleName, Role] = {}

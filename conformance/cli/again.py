@@ -17,7 +17,15 @@ from rich.table import Table
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cli.console import ending, out, stop, styled
 from holdfast.conformance.cli.greeted import greeted
-from holdfast.conformance.cli.target import Launcher, found_here, known_contracts, reference_target, target_of, words_of
+from holdfast.conformance.cli.target import (
+    Launcher,
+    found_here,
+    known_contracts,
+    reference_target,
+    require,
+    target_of,
+    words_of,
+)
 from holdfast.conformance.cli.verify.transcript import log_tail, transcribed
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
@@ -146,6 +154,7 @@ def _settings(
         target = target_of(context.args, launcher=launcher)
         adapter, starts, forkserver = target.adapter, target.launcher, target.forkserver
     elif tuple(command) == reference.adapter and launcher is None:
+        require("reference")
         adapter, starts, forkserver = reference.adapter, reference.launcher, reference.forkserver
     else:
         _must_be_allowed(path, command, allowed=allowed)

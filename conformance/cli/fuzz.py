@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from holdfast import install_line
 from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.cli.console import Format, OutputFormat, PlainConsole, members, out, print_json, stop, styled
 from holdfast.conformance.cli.greeted import greeted
@@ -73,10 +72,8 @@ def fuzz(options: Options) -> None:
 
 
 def _run(options: Options, settings: RunSettings) -> Exit:
-    try:
-        from holdfast.conformance.fuzz.cases import fuzz_cases
-    except ImportError as error:
-        stop(Exit.INCOMPLETE, f"not proven: {error}; holdfast fuzz needs `{install_line('fuzz')}`")
+    from holdfast.conformance.fuzz.cases import fuzz_cases
+
     contracts = [load_contract(name) for name in settings.contracts]
     started, cases = datetime.now(UTC), options.case or ()
     origin = SeedOrigin.FRESH if options.seed is None else SeedOrigin.CHOSEN

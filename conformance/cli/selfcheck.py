@@ -24,6 +24,7 @@ from holdfast.conformance.cli.console import (
     table_of,
 )
 from holdfast.conformance.cli.lint import problems_of
+from holdfast.conformance.cli.target import require
 from holdfast.conformance.run.baselines import Policy, baseline_json
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
@@ -129,6 +130,7 @@ def selfcheck(
     format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Lint the contracts, run every mutant, print the kill matrix. Exit 20 unless every bug is caught as declared."""
+    require("reference")
     names = contract or list(contract_names())
     if automatic and mutant:
         stop(Exit.USAGE, "--mutant names a bug that is planted by hand; with --automatic say --only")

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from holdfast import lacking
 from holdfast.conformance.cli.console import stop
 from holdfast.conformance.run.settings import REFERENCE, RunSettings
 from holdfast.conformance.verdict import Exit
@@ -69,10 +70,16 @@ class TargetOptions:
         return target_of(self.context.args, launcher=self.launcher, url=self.url, start=self.start, service=service)
 
     def settings_for(self, contracts: Iterable[str], *, seed: str, **more: Any) -> RunSettings:
-        """The settings of a run of the target. Ends with a usage error for a config of another form."""
+        """The settings of a run of the target. Ends with a usage error for a config of another form, or a package that
+        the contracts need and that is not installed."""
+        from holdfast.specs import load_contract
+
+        asked = tuple(contracts)
+        for extra in filter(None, (load_contract(name).extra for name in asked)):
+            require(extra)
         return RunSettings(
             adapter=self.target.adapter,
-            contracts=tuple(contracts),
+            contracts=asked,
             seed=seed,
             launcher=self.target.launcher,
             config=config_of(self.config or ()),
@@ -121,6 +128,7 @@ def target_of(
             "`holdfast verify --service FILE` for a service with an Idempotency-Key",
         )
     if list(words) == ["reference"] and "--" not in sys.argv:
+        require("reference")
         return reference_target()
     if "--" not in sys.argv:
         stop(
@@ -195,6 +203,12 @@ def words_of(option: str, command: str) -> tuple[str, ...]:
         # Without one the run would differ from the requested one.
         stop(Exit.USAGE, f"{option}: expected a command, got {command!r}; leave the option out if there is none")
     return words
+
+
+def require(extra: str) -> None:
+    """End with a usage error where a package of the extra is not installed."""
+    if said := lacking(extra):
+        stop(Exit.USAGE, f"{said}; nothing was proven")
 
 
 def reference_target(*, mutant: str | None = None) -> Target:

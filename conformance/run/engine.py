@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from holdfast import lacked
 from holdfast.conformance.adapter.forks import Forks
 from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Start, in_a_new_process
@@ -50,6 +51,8 @@ def judgement_of(error: BaseException, otherwise: str) -> Judgement:
     findings = list(_findings_in(error))
     if findings:
         return min(findings, key=lambda judgement: judgement.verdict.rank)
+    if said := lacked(error):
+        return Judgement(Verdict.NOT_REACHED, detail=said)
     text = "".join(traceback.format_exception_only(error)).strip()
     return Judgement(Verdict.KIT_FAULT, detail=f"{otherwise}: {text[:1500]}")
 

