@@ -30,7 +30,8 @@ USUAL_DOT_FILES = {".gitattributes", ".editorconfig", ".github"}
 # Larger things are built or fetched, not kept in git.
 MAX_BYTES = 1024 * 1024
 README_COMMANDS = (
-    "python3 -m venv .venv && .venv/bin/pip install '.[reference]' && .venv/bin/holdfast verify reference --contract calyx-replay",
+    "python3 -m venv .venv && .venv/bin/pip install '.[reference]' && "
+    ".venv/bin/holdfast verify reference --contract calyx-replay",
     "python3 -m venv .venv && .venv/bin/pip install tox && .venv/bin/tox",
 )
 # Put together here, so that this file does not hold what it forbids.

@@ -102,7 +102,7 @@ def check_core(folder: Path, environment: dict[str, str], holdfast: str) -> None
         ("stores", "fitness registry.db"),
         ("stores", "verify --contract m5-log -- true"),
         ("vectors", "vectors generate --count 1 --out documents"),
-        ("fuzz", "fuzz --contract jcs --url http://127.0.0.1:1"),
+        ("fuzz", "fuzz --contract calyx-replay --url http://127.0.0.1:1"),
         ("service", "reference serve"),
     ):
         ended = subprocess.run(
