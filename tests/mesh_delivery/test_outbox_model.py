@@ -121,6 +121,13 @@ def test_a_row_in_flight_may_be_buried_by_another_process_for_which_it_is_too_ol
     assert found == {"done", "dead"}
 
 
+@pytest.mark.parametrize(("told", "fits"), [([1, 0], True), ([None, 0], True), ([1, 1], False), ([0, 0], False)])
+def test_rounds_at_once_tell_how_many_attempts_they_made_together(told: list[int | None], fits: bool) -> None:
+    one, _ = together((), shared=True)
+    one.about.tries, one.about.told = [Try("one", ANSWERS["first"], "message", NOW)], told
+    assert bool(after(one, Outbox({"one": (ROW,)}))) is fits
+
+
 def test_two_attempts_of_which_nothing_is_said_are_two() -> None:
     _, rounds, state = sent(NAMED, NAMED)
     for round_ in rounds:

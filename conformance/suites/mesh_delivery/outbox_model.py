@@ -220,9 +220,9 @@ class Outbox:
 class Round:
     """One round of delivery: the answers that are armed for it, by name, or None where it takes what was armed.
 
-    `tries` are its attempts; if they are `shared`, those of all that overlap it, `beside` one of them. `claimed` are
-    the rows that it has marked when it is held, `early` the number of its attempts then. `missed` is the verdict on
-    what is due and left; none where that may be.
+    `tries` are its attempts; if they are `shared`, those of all that overlap it, `beside` one of them. `told` is then
+    how many each says that it made, None where it does not. `claimed` are the rows that it has marked when it is held,
+    `early` the number of its attempts then. `missed` is the verdict on what is due and left; none where that may be.
     """
 
     answers: Sequence[str] | None
@@ -230,6 +230,7 @@ class Round:
     beside: Round | None = None
     shared: bool = False
     tries: list[Try] = field(default_factory=list)
+    told: list[int | None] = field(default_factory=list)
     claimed: set[str] = field(default_factory=set)
     early: int = 0
     begun: datetime | None = None
@@ -272,7 +273,7 @@ class OutboxModel(Model[Outbox]):
         """See `attacks.model.Model`. Each answer that is armed is about a message of its own."""
         if not isinstance(call.about, Round):
             return
-        call.about.tries, call.about.claimed, call.about.begun = [], set(), self.now
+        call.about.tries, call.about.told, call.about.claimed, call.about.begun = [], [], set(), self.now
         if call.about.answers is not None:
             self._armed, self._place = [], 0
             for name in call.about.answers:
@@ -289,7 +290,7 @@ class OutboxModel(Model[Outbox]):
         if not isinstance(call.about, Round):
             return
         if call.about.shared and call.about.answers is None and call.about.beside is not None:
-            call.about.tries = call.about.beside.tries
+            call.about.tries, call.about.told = call.about.beside.tries, call.about.beside.told
         else:
             for request in self._session.received(self._received):
                 self._received += 1
@@ -301,6 +302,7 @@ class OutboxModel(Model[Outbox]):
                 self._came.append((name, request))
                 now = call.about.begun or self.now
                 call.about.tries.append(Try(name, said, message_id, now, late=bool(call.about.claimed)))
+        call.about.told.append(None if answer is None or not answer.value else answer.value["attempts"])
 
     def held(self, state: Outbox, call: Call) -> Outbox:
         """See `attacks.model.Model`. It may have buried already what is too old."""
@@ -403,6 +405,8 @@ class OutboxModel(Model[Outbox]):
         gone = state.gone.get(call.worker, 0) + [each.said for each in mine.tries].count(ANSWERS["gone"])
         said = {**state.said, call.worker: (told, dying or mine.beside is not None)}
         due: dict[str, Any] = {} if mine.shared else {"attempts": len(mine.tries)}
+        if mine.shared and None not in mine.told and sum(filter(None, mine.told)) != len(mine.tries):
+            due["attempts of all rounds at once"] = len(mine.tries)
         due |= {f"an attempt of {name}": "none now" for name in wrong}
         due |= {f"an attempt of {name}": "made" for name in missed}
         is_told = mine.shared or seen.get("attempts") == len(mine.tries)
