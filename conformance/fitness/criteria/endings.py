@@ -6,6 +6,7 @@ Everything else that moves along with the clock, or is not read here, is said to
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -96,60 +97,64 @@ _CUT = {
 }
 
 
-def _unknown(_: list[str]) -> timedelta | None:
-    return None
-
-
-def _exact(_: list[str]) -> timedelta | None:
-    return _NOTHING
-
-
 @dataclass(frozen=True, slots=True)
 class Same:
     """A form of the moment of making; with texts in it, such as a zone or a field, only if they are `fine`.
 
-    `cut`: how far that may lie before the moment, at most. None: no limit is known, or what comes of it is no time.
+    `cut`: how far that may lie before the moment, at most, or what says it of the texts. None: no limit is known, or
+    what comes of it is no time.
     """
 
     form: str
     fine: Callable[[list[str]], object] = lambda _: True
-    cut: Callable[[list[str]], timedelta | None] = _unknown
+    cut: timedelta | Callable[[list[str]], timedelta | None] | None = None
 
 
 # Rewritten into `NOW` until nothing changes any more.
 _SAME: tuple[Same, ...] = (
-    Same(r"\b(?:now|(?:clock|statement|transaction)_timestamp)\(\)(?![\w$(])", cut=_exact),
-    Same(r"\b(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP)(?:\(6\))?(?![\w$(])", cut=_exact),
-    Same(r"\b(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP)\([0-5]\)(?![\w$(])", cut=lambda _: _SECOND),
-    Same(r"\bCURRENT_DATE(?![\w$(])", cut=lambda _: _DAY),
+    Same(r"\b(?:now|(?:clock|statement|transaction)_timestamp)\(\)(?![\w$(])", cut=_NOTHING),
+    Same(r"\b(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP)(?:\(6\))?(?![\w$(])", cut=_NOTHING),
+    Same(r"\b(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP)\([0-5]\)(?![\w$(])", cut=_SECOND),
+    Same(r"\bCURRENT_DATE(?![\w$(])", cut=_DAY),
     Same(r"\b(?:timeofday\(\)|(?:CURRENT_TIME|LOCALTIME)(?:\(\d\))?)(?![\w$(])"),
-    Same(rf"{_ALONE}\({NOW}\)", cut=_exact),
-    Same(rf"{NOW}::timestamp(?:\(6\))? with(?:out)? time zone{_END}", cut=_exact),
-    Same(rf"{NOW}::timestamp\([0-5]\) with(?:out)? time zone{_END}", cut=lambda _: _SECOND),
-    Same(rf"{NOW}::date{_END}", cut=lambda _: _DAY),
+    Same(rf"{_ALONE}\({NOW}\)", cut=_NOTHING),
+    Same(rf"{NOW}::timestamp(?:\(6\))? with(?:out)? time zone{_END}", cut=_NOTHING),
+    Same(rf"{NOW}::timestamp\([0-5]\) with(?:out)? time zone{_END}", cut=_SECOND),
+    Same(rf"{NOW}::date{_END}", cut=_DAY),
     Same(rf"{NOW}::{_PLAIN_TYPE}{_END}"),
     Same(rf"\bEXTRACT\(epoch FROM {NOW}\)"),
     Same(rf"{_ALONE}(?:floor|round|trunc|to_jsonb)\({NOW}\)"),
     # As milliseconds or microseconds.
     Same(rf"{NOW} \* {_UNIT}(?= *(?:\)|\Z))"),
     # What a zone cuts off says _by_zones.
-    Same(rf"{_ALONE}timezone\({LITERAL}::text, {NOW}\)", lambda said: _ZONE(said[0]), _exact),
-    Same(rf"{NOW} AT TIME ZONE {LITERAL}::text", lambda said: _ZONE(said[0]), _exact),
+    Same(rf"{_ALONE}timezone\({LITERAL}::text, {NOW}\)", lambda said: _ZONE(said[0]), _NOTHING),
+    Same(rf"{NOW} AT TIME ZONE {LITERAL}::text", lambda said: _ZONE(said[0]), _NOTHING),
     Same(rf"{_ALONE}date_part\({LITERAL}::text, {NOW}\)", lambda said: said == ["epoch"]),
     Same(rf"{_ALONE}date_trunc\({LITERAL}::text, {NOW}\)", cut=lambda said: _CUT.get(said[0])),
     # Digits and letters of the form itself would stand in what is written.
     Same(rf"{_ALONE}to_char\({NOW}, {LITERAL}::text\)", lambda said: not re.search(r"\d", said[0])),
-    Same(rf"\({LITERAL}::text\)(?=::{_PLAIN_TYPE}{_END})", lambda said: said[0].strip().lower() == "now", _exact),
+    Same(rf"\({LITERAL}::text\)(?=::{_PLAIN_TYPE}{_END})", lambda said: said[0].strip().lower() == "now", _NOTHING),
 )
 
 _EVER = "infinity"
-_DATE = re.compile(r"\s*[+-]?\d{4,}-?\d\d-?\d\d(?:[T ].*)?|.*\d{4}-\d\d-\d\d.*", re.DOTALL)
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_DATE = re.compile(
+    r"\s*[+-]?\d{4,}-?\d\d-?\d\d(?:[T ].*)?|.*\d{4}-\d\d-\d\d.*|\d{4}[./]\d\d?[./]\d\d?(?: .*)?"
+    r"|\d\d?([./-])\d\d?\1\d{4}(?: .*)?"
+    rf"|\d\d?\.?[ -]{_MONTH}[ -]\d{{4}}(?: .*)?|{_MONTH} (?:\d\d?,? )?\d{{4}}(?: .*)?",
+    re.DOTALL | re.IGNORECASE,
+)
 _DURATION = re.compile(
     r"\s*(?:[-+]?\d+(?:\.\d+)?\s*(?:[smhdwy]|ms|secs?|mins?|(?:microsecond|millisecond|second|minute|hour|day|week|mon"
-    r"|month|year|decade|century)s?)\s*)+|P(?=\d|T\d)[\dYMWDTHS.]+",
+    r"|month|year|decade|century)s?)\s*)+|P(?=\d|T\d)[\dYMWDTHS.]+|\d+:\d\d(?::\d\d(?:\.\d+)?)?",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:0x[\da-f]+|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)", re.IGNORECASE)
+# Signs of a calculation with nothing but numbers.
+_CALCULATED = re.compile(r"[-+*/% ().]*")
+# A day in the digits of a text alone.
+DAY_IN_DIGITS = re.compile(r"(?:19|2\d)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+_NUMERIC = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
 # The largest numbers of a column are said for "never"; from here on others may be seconds since 1970.
 _LARGEST = ("9223372036854775807",)
 _EPOCH_FLOOR = 1_000_000_000
@@ -204,7 +209,7 @@ def ending(
         found = (
             _constant(masked, said, timed=is_timed(kind))
             or _lasting(masked, said)
-            or _other(masked, timed=is_timed(kind), reviewed=frozenset(reviewed))
+            or _other(masked, said, timed=is_timed(kind), reviewed=frozenset(reviewed))
         )
     if any(each.most != _NOTHING for each in named):
         found = replace(found, most=None)
@@ -281,7 +286,7 @@ def reduced(masked: str, said: list[str], same: Iterable[Same], cuts: list[timed
                 if not each.fine(texts):
                     return found[0]
                 if cuts is not None:
-                    cuts.append(each.cut(texts))
+                    cuts.append(each.cut(texts) if callable(each.cut) else each.cut)
                 return NOW
 
             masked = re.sub(each.form, put, masked)
@@ -302,14 +307,30 @@ def _constant(masked: str, said: list[str], *, timed: bool) -> Ending | None:
         return _length(described, intervals)
     if timed or any(_TIMES.match(each) for each in types) or like_time(described):
         return Ending(Sense.INSTANT)
-    return Ending(Sense.NO_TIME)
+    text = found["number"] is None and not any(each.startswith(_NUMERIC) for each in types)
+    return Ending(Sense.INSTANT if text and DAY_IN_DIGITS.fullmatch(described) else Sense.NO_TIME)
 
 
 def like_time(described: str) -> bool:
     """Whether a text or number may be read as a fixed time or a span: a date, a duration, seconds since 1970."""
     if _NUMBER.fullmatch(described):
-        return abs(float(described)) >= _EPOCH_FLOOR
+        return abs(_number(described)) >= _EPOCH_FLOOR
     return bool(_DATE.fullmatch(described) or _DURATION.fullmatch(described))
+
+
+def makes_time(masked: str, said: list[str]) -> bool:
+    """Whether an expression without a clock may come to a fixed time: by a text in it, by texts joined, by numbers."""
+    if any(map(like_time, ("".join(said), *said))):
+        return True
+    text = re.sub(LITERAL, lambda found: said[int(found[1])], masked)
+    numbers = [abs(_number(each)) for each in _NUMBER.findall(text)]
+    if _CALCULATED.fullmatch(_NUMBER.sub("", text)) is None:
+        return False
+    return (math.prod(max(each, 1.0) for each in numbers) if "*" in text else sum(numbers)) >= _EPOCH_FLOOR
+
+
+def _number(said: str) -> float:
+    return float(int(said, 16)) if "x" in said.lower() else float(said)
 
 
 def _lasting(masked: str, said: list[str]) -> Ending | None:
@@ -342,7 +363,7 @@ def _length(described: str, types: Collection[str]) -> Ending:
     return later(years, months, rest)
 
 
-def _other(masked: str, *, timed: bool, reviewed: frozenset[str]) -> Ending:
+def _other(masked: str, said: list[str], *, timed: bool, reviewed: frozenset[str]) -> Ending:
     """Neither constant nor moment: fine if nothing in it reads the clock, or a person has reviewed what does."""
     types = _CAST.findall(masked)
     without_casts = _CAST.sub("", masked)
@@ -353,7 +374,8 @@ def _other(masked: str, *, timed: bool, reviewed: frozenset[str]) -> Ending:
         return Ending(Sense.UNCLEAR, why=f"it calls {', '.join(dict.fromkeys(unread))}, which was not reviewed")
     if foreign:
         return Ending(Sense.NO_TIME)
-    if timed or NOW in masked or _SPEAKS.search(without_casts) or any(_TIMES.match(each) for each in types):
+    named = timed or NOW in masked or _SPEAKS.search(without_casts) or any(_TIMES.match(each) for each in types)
+    if named or makes_time(without_casts, said):
         return Ending(Sense.UNCLEAR, why="what time that is is not read here")
     return Ending(Sense.NO_TIME)
 

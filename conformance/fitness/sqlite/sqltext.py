@@ -16,6 +16,7 @@ from typing import Any
 
 from holdfast.conformance.fitness.criteria.endings import (
     CLOSE,
+    DAY_IN_DIGITS,
     LITERAL,
     NOW,
     OPEN,
@@ -24,6 +25,7 @@ from holdfast.conformance.fitness.criteria.endings import (
     Sense,
     later,
     like_time,
+    makes_time,
     reduced,
 )
 
@@ -32,7 +34,7 @@ _TOKENS = re.compile(
       | (?P<blob>[xX]'(?:[0-9a-fA-F]{2})*')
       | (?P<string>'(?:[^']|'')*')
       | (?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])
-      | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)
+      | (?P<number>0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)
       | (?P<word>[^\W\d][\w$]*)
       | (?P<sign>.)""",
     re.VERBOSE | re.DOTALL,
@@ -129,13 +131,16 @@ def only_raises(body: Iterable[Token]) -> bool:
 def takes_from(body: Sequence[Token], relation: str) -> bool:
     """Whether the body of a trigger can delete or change rows of this relation."""
     said = [token.text.upper() for token in body]
-    return any(
-        said[max(place - 2, 0) : place] in (["DELETE", "FROM"], ["REPLACE", "INTO"])
-        or said[max(place - 1, 0) : place] == ["UPDATE"]
-        or said[max(place - 3, 0) : place - 1] == ["UPDATE", "OR"]
-        for place, token in enumerate(body)
-        if token.names(relation)
-    )
+    return any(token.names(relation) and _takes(said, place) for place, token in enumerate(body))
+
+
+def _takes(said: Sequence[str], place: int) -> bool:
+    """Whether a statement deletes or changes rows of what it names in this place, as INSERT with DO UPDATE does."""
+    before = said[max(place - 3, 0) : place]
+    if before[-1:] == ["INTO"]:
+        end = said.index(";", place) if ";" in said[place:] else len(said)
+        return before[-2:] == ["REPLACE", "INTO"] or ("DO", "UPDATE") in pairwise(said[place:end])
+    return before[-2:] == ["DELETE", "FROM"] or before[-1:] == ["UPDATE"] or before[:2] == ["UPDATE", "OR"]
 
 
 def trigger(sql: str) -> tuple[dict[str, Any], tuple[Token, ...]]:
@@ -237,7 +242,7 @@ def _masked(body: tuple[Token, ...], moments: Collection[str], texts: list[str])
 
 
 def _constant(masked: str, texts: list[str]) -> Ending | None:
-    found = re.fullmatch(rf"{OPEN}(\d+){CLOSE}|(?:[+-] )?([\d.]+(?:e[+-]?\d+)?)|(null|true|false)|", masked)
+    found = re.fullmatch(rf"{OPEN}(\d+){CLOSE}|(?:[+-] )?([\d.][\d.a-fx]*(?:[+-]\d+)?)|(null|true|false)|", masked)
     if found is None:
         return None
     said = found.group(2) if found.group(1) is None else texts[int(found.group(1))]
@@ -245,7 +250,8 @@ def _constant(masked: str, texts: list[str]) -> Ending | None:
         return Ending(Sense.NO_TIME)
     if said.strip().casefold() in _NEVER or said in _LARGEST or _FAR.fullmatch(said):
         return Ending(Sense.FOR_EVER)
-    return Ending(Sense.INSTANT if like_time(said) else Sense.NO_TIME)
+    day = found.group(1) is not None and DAY_IN_DIGITS.fullmatch(said)
+    return Ending(Sense.INSTANT if day or like_time(said) else Sense.NO_TIME)
 
 
 def _other(masked: str, texts: list[str]) -> Ending:
@@ -253,7 +259,7 @@ def _other(masked: str, texts: list[str]) -> Ending:
     if timed and (any(_MOVES.fullmatch(text.strip()) for text in texts) or "+" in masked):
         return _length(masked, texts)
     unread = [name for name in _CALL.findall(masked) if name not in _TIMELESS]
-    if timed or unread:
+    if timed or unread or makes_time(masked, texts):
         why = f"it calls {', '.join(dict.fromkeys(unread))}" if unread else "what time that is is not read here"
         return Ending(Sense.UNCLEAR, why=why)
     return Ending(Sense.NO_TIME)

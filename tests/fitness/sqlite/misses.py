@@ -400,6 +400,10 @@ housekeeping-elsewhere: i HOUSEKEEPING
   CREATE TABLE ticks (at TEXT) STRICT
   CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN
     DELETE FROM "effect" WHERE committed_at < datetime('now', '-1 day'); END
+housekeeping-by-an-upsert: i HOUSEKEEPING
+  CREATE TABLE ticks (at TEXT) STRICT
+  CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN INSERT INTO consumed VALUES ('a', 'b')
+    ON CONFLICT DO UPDATE SET logical_request_key = 'c'; END
 housekeeping-by-replace: i HOUSEKEEPING
   CREATE TABLE ticks (at TEXT) STRICT
   CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN INSERT OR REPLACE INTO consumed VALUES ('a', 'b'); END
