@@ -818,6 +818,7 @@ def test_the_accepted_neighbour_stays_fit(fit: Evidence, name: str) -> None:
     ("definition", "standing"),
     [
         ("CHECK ((operation = 'register_dot'::text))", Standing.PROVEN),
+        ("CHECK (('register_dot'::text = operation))", Standing.PROVEN),
         ("CHECK (((operation)::text = 'register_dot'::text))", Standing.PROVEN),
         ("CHECK (((operation)::text = ANY ((ARRAY['register_dot'::character varying])::text[])))", Standing.PROVEN),
         ("CHECK ((operation = ANY (ARRAY['register_dot'::text])))", Standing.PROVEN),

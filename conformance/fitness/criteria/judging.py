@@ -9,6 +9,7 @@ from enum import Enum, unique
 from typing import Any
 
 from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.spelling import mentions
 from holdfast.conformance.fitness.model import (
     Criterion,
     CriterionResult,
@@ -328,14 +329,22 @@ def is_refusal(answer: ProbeAnswer) -> bool:
 
 
 def duplicate(catalogue: Catalogue, relation: RelationName, column: str) -> Callable[[ProbeAnswer], bool]:
-    """Whether the unique index on exactly this column has refused, or that of a partition."""
+    """Whether a unique index has refused, or that of a partition, that is over this column and what is made of it."""
     names = {
         str(index["name"])
         for each in (relation, *catalogue.below(relation))
         for index in catalogue.unique(each)
-        if index["columns"] == [column]
+        if index["columns"] == [column] or (index["predicate"] is None and _made_of(catalogue, each, index) == {column})
     }
     return lambda answer: answer.sqlstate == "23505" and answer.constraint in names
+
+
+def _made_of(catalogue: Catalogue, relation: RelationName, index: Row) -> set[str]:
+    """The columns that decide which rows are equal to an index."""
+    rows = {str(row["name"]): row for row in catalogue.of("columns", relation)}
+    texts = [str(rows[name]["default"]) for name in index["columns"] if name in rows and rows[name]["generated"]]
+    plain = {name for name in index["columns"] if name is not None and not (name in rows and rows[name]["generated"])}
+    return plain | {name for text in (*texts, str(index["expressions"] or "")) for name in rows if mentions(text, name)}
 
 
 def unprepared(probe: Probe) -> str:

@@ -15,10 +15,12 @@ from typing import TypeAlias
 
 from holdfast.conformance.fitness.model import Row
 
-_PLACE = re.compile(
-    r"(?:\[(?P<set>\^?[^\^\\\[\]][^\\\[\]]*)\]|\\(?P<escaped>[^\w\s])|(?P<any>\.)|(?P<plain>[^\\^$.|?*+()\[\]{}]))"
-    r"(?:\{(?P<least>[0-9]{1,3})(?:(?P<comma>,)(?P<most>[0-9]{1,3})?)?\}|(?P<many>[+*?]))?|(?P<left_out>\([^()]*\)[?*])"
+_ITEM = re.compile(
+    r"\[(?P<set>\^?[^\^\\\[\]](?:\[:\w+:\]|\\.|[^\\\[\]])*|(?:\[:\w+:\]|\\.)(?:\[:\w+:\]|\\.|[^\\\[\]])*)\]"
+    r"|(?P<single>\\.|[^*+?{}\[\]()|\\^$])|\((?:\?:|(?!\?))",
+    re.DOTALL,
 )
+_TIMES = re.compile(r"(?:(?P<many>[+*?])|\{(?P<least>[0-9]{1,3})(?:(?P<comma>,)(?P<most>[0-9]{1,3})?)?\})?")
 _MANY: dict[str | None, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None), None: (1, 1)}
 # Characters that mean themselves in every pattern, and those that do between brackets.
 _PLAIN = re.compile(r"[A-Za-z0-9_:/@=-]")
@@ -26,16 +28,22 @@ _SET = re.compile(r"[A-Za-z0-9_:/@=.+-]+")
 _ALPHABETS = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 # Between brackets; a hyphen at an end is one.
 _RANGE = re.compile(r"(.)-(.)", re.DOTALL)
-# The bits of a character that may be any.
+# The bits of a character that may be any; how many are in the classes that are small, by their name or by a letter.
 ANY_BITS = math.log2(0x110000 - 0x800)
+_CLASSES = {"[:digit:]": 1024, "\\d": 1024, "[:xdigit:]": 22}
+_CLASS = re.compile(r"\[:\w+:\]|\\\w")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`inside` stands between brackets, `said` means itself, without both it is any; `most` is None without an end."""
+    """`inside` stands between brackets, `said` means itself, `ways` are those of a group, without all it is any.
+
+    `most` is None without an end.
+    """
 
     inside: str = ""
     said: str = ""
+    ways: tuple[tuple[Place, ...], ...] = ()
     least: int = 0
     most: int | None = None
 
@@ -45,28 +53,87 @@ class Place:
         return expanded(self.inside) if self.inside else self.said[-1:]
 
     @property
+    def drawable(self) -> bool:
+        """Whether values can be made of it: by characters that are named, or without it."""
+        return not (self.inside.startswith("^") or _CLASS.search(self.inside + self.said) or (self.ways and self.least))
+
+    @property
     def fixed(self) -> bool:
         """Whether it is there a fixed number of times, in one case."""
         known = is_of_one_case(self.inside) if self.inside else _PLAIN.fullmatch(self.said)
         return bool(known) and self.least == self.most and self.least > 0
 
+    @property
+    def bits(self) -> float:
+        """How many it has at the most."""
+        if self.most in (None, 0):
+            return 0.0 if self.most == 0 else math.inf
+        classes = _CLASS.findall(text := self.inside or self.said)
+        few = len(expanded(re.sub(r"\\(.)", r"\1", _CLASS.sub("", text))))
+        one = room_of_ways(self.ways) if self.ways else ANY_BITS
+        if text and not text.startswith("^") and _CLASSES.keys() >= set(classes):
+            one = math.log2(sum(map(_CLASSES.__getitem__, classes)) + few)
+        return self.most * one + math.log2(max(self.most - self.least, 0) + 1)
 
-def places(text: str) -> tuple[Place, ...]:
-    """The places of a pattern; none for one of another form. What may be left out whole is a place of no length."""
-    found, at, end = list[Place](), 1, len(text) - 1
-    if not (text.startswith("^") and text.endswith("$")):
+
+def ways_of(pattern: str) -> tuple[tuple[Place, ...], ...]:
+    """The ways that | parts, each between both anchors, as places; none for a pattern of another form."""
+    try:
+        found, at = _ways(pattern, 0, whole=True)
+    except ValueError:
         return ()
-    while at < end:
-        if (each := _PLACE.match(text, at, end)) is None:
-            return ()
-        said = f"\\{each['escaped']}" if each["escaped"] else each["plain"] or ""
-        least, most = _MANY[each["many"]]
-        if each["least"]:
-            least = int(each["least"])
-            most = int(each["most"]) if each["most"] else None if each["comma"] else least
-        found.append(Place() if each["left_out"] else Place(each["set"] or "", said, least, most))
-        at = each.end()
-    return tuple(found)
+    return found if at == len(pattern) else ()
+
+
+def places(pattern: str) -> tuple[Place, ...]:
+    """The places of a pattern of one way; none for another form."""
+    ways = ways_of(pattern)
+    return ways[0] if len(ways) == 1 else ()
+
+
+def room_of_ways(ways: Sequence[Sequence[Place]]) -> float:
+    """The bits of what is one of these; none is anything."""
+    return _either([sum(each.bits for each in way) for way in ways]) if ways else math.inf
+
+
+def _ways(pattern: str, at: int, *, whole: bool) -> tuple[tuple[tuple[Place, ...], ...], int]:
+    """The ways that stand from `at` on with | between them, and where they end; `whole`: with anchors."""
+    ways = list[tuple[Place, ...]]()
+    while True:
+        way = list[Place]()
+        at = _behind("^", pattern, at) if whole else at
+        while at < len(pattern) and pattern[at] not in "|)$":
+            each, at = _place(pattern, at)
+            way.append(each)
+        ways.append(tuple(way))
+        at = _behind("$", pattern, at) if whole else at
+        if pattern[at : at + 1] != "|":
+            return tuple(ways), at
+        at += 1
+
+
+def _behind(sign: str, pattern: str, at: int) -> int:
+    if pattern[at : at + 1] != sign:
+        raise ValueError(pattern)
+    return at + 1
+
+
+def _place(pattern: str, at: int) -> tuple[Place, int]:
+    """A character, a set or a group, as often as it may be there, and where it ends."""
+    if (found := _ITEM.match(pattern, at)) is None:
+        raise ValueError(pattern)
+    at, ways = found.end(), tuple[tuple[Place, ...], ...]()
+    if found[0].startswith("("):
+        ways, at = _ways(pattern, at, whole=False)
+        at = _behind(")", pattern, at)
+    times = _TIMES.match(pattern, at)
+    assert times is not None
+    least, most = _MANY[times["many"]]
+    if times["least"]:
+        least = int(times["least"])
+        most = int(times["most"]) if times["most"] else None if times["comma"] else least
+    said = found["single"] or ""
+    return Place(found["set"] or "", "" if said == "." else said, ways, least, most), times.end()
 
 
 def of_like(text: str) -> str:
@@ -195,7 +262,7 @@ def _room(conditions: Sequence[str], column: str, *, of_bytes: bool, longest: in
     patterns = _found(rf"{subject} ~ '([^']*)'::text", conditions)
     patterns += map(of_glob, _found(rf"{bare} glob '([^']*)'", conditions))
     patterns += map(of_like, _found(rf"{subject} (?:~~|like) '([^']*)'(?:::text)?", conditions))
-    rooms = [room_of(text) for text in patterns]
+    rooms = [room_of_ways(ways_of(text)) for text in patterns]
     rooms += [math.log2(len(words)) for each in conditions if (words := _listed(each, column))]
     rooms += [
         length * each + (0.0 if how == "=" else math.log2(length + 1))
@@ -213,91 +280,18 @@ def _either(rooms: Sequence[float]) -> float:
 _COMPARED = re.compile(r"([^<>=~!]+?) (<=|>=|<>|<|>|=|!~|~|not glob|glob) ([^<>=~!].*)", re.DOTALL)
 _OTHERWISE = {"<=": ">", "<": ">=", "=": "<>", "~": "!~", "glob": "not glob"}
 _OTHERWISE |= {other: how for how, other in _OTHERWISE.items()}
-_TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
 
 
 def _straight(condition: str) -> list[str]:
-    """A condition without NOT before it and IS TRUE behind it, and with its number on the right."""
+    """A condition without NOT before it and IS TRUE behind it."""
     condition = re.sub(r"\ACOALESCE\((.+), false\)\Z", r"\1", condition, flags=re.DOTALL)
     condition = without_parentheses(re.sub(r" IS (?:TRUE|NOT FALSE)\Z", "", condition, flags=re.IGNORECASE))
     denied = re.fullmatch(r"not (.+)", condition, re.DOTALL | re.IGNORECASE)
     said = without_parentheses(denied[1]) if denied else condition
     if denied and len(parts := _disjuncts(said)) > 1:
         return [each for part in parts for each in _straight(f"NOT ({part})")]
-    if len(_conjuncts(said)) > 1 or len(_disjuncts(said)) > 1 or (found := _COMPARED.fullmatch(said)) is None:
-        return [condition]
-    left, how, right = found.groups()
-    how = _OTHERWISE[how] if denied else how
-    return [f"{right} {_TURNED.get(how, how)} {left}" if left.isdigit() else f"{left} {how} {right}"]
-
-
-# How many characters are in the classes that are small, by their name or by a letter.
-_CLASSES = {"[:digit:]": 1024, "\\d": 1024, "[:xdigit:]": 22}
-_CLASS = re.compile(r"\[:\w+:\]|\\\w")
-_ITEM = re.compile(
-    r"\[(?P<set>\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]|(?P<single>\\.|[^*+?{}\[\]()|\\^$])|\((?:\?:|(?!\?))", re.DOTALL
-)
-_TIMES = re.compile(r"(?:(?P<many>[+*?])|\{(?P<least>\d+)(?P<comma>,)?(?P<most>\d+)?\})\??")
-
-
-def room_of(pattern: str) -> float:
-    """The bits of what a pattern admits at the most; infinite for one without both anchors, and for one not read."""
-    try:
-        bits, at = _branches(pattern, 0, whole=True)
-    except ValueError:
-        return math.inf
-    return bits if at == len(pattern) else math.inf
-
-
-def _branches(pattern: str, at: int, *, whole: bool) -> tuple[float, int]:
-    """The bits of the ways that stand from `at` on with | between them, and where they end; `whole`: with anchors."""
-    rooms = list[float]()
-    while True:
-        at, bits = _behind("^", pattern, at) if whole else at, 0.0
-        while at < len(pattern) and pattern[at] not in "|)$":
-            each, at = _item(pattern, at)
-            bits += each
-        rooms.append(bits)
-        at = _behind("$", pattern, at) if whole else at
-        if pattern[at : at + 1] != "|":
-            return _either(rooms), at
-        at += 1
-
-
-def _behind(sign: str, pattern: str, at: int) -> int:
-    if pattern[at : at + 1] != sign:
-        raise ValueError(pattern)
-    return at + 1
-
-
-def _item(pattern: str, at: int) -> tuple[float, int]:
-    """The bits of a character, a set or a group, as often as it may be there, and where it ends."""
-    if (found := _ITEM.match(pattern, at)) is None:
-        raise ValueError(pattern)
-    at = found.end()
-    if found[0].startswith("("):
-        bits, at = _branches(pattern, at, whole=False)
-        at = _behind(")", pattern, at)
-    else:
-        bits = ANY_BITS if found[0] == "." else _bits_in(found["set"] or found["single"] or "")
-    if (times := _TIMES.match(pattern, at)) is None:
-        return bits, at
-    least, most = _MANY[times["many"]]
-    if times["least"]:
-        least = int(times["least"])
-        most = int(times["most"]) if times["most"] else None if times["comma"] else least
-    if most is None:
-        return math.inf, times.end()
-    return (most * bits if most else 0.0) + math.log2(max(most - least, 0) + 1), times.end()
-
-
-def _bits_in(said: str) -> float:
-    """The bits of a character of a set, or of one that is said."""
-    classes = _CLASS.findall(said)
-    if said.startswith("^") or any(each not in _CLASSES for each in classes):
-        return ANY_BITS
-    few = expanded(re.sub(r"\\(.)", r"\1", _CLASS.sub("", said)))
-    return math.log2(max(sum(map(_CLASSES.__getitem__, classes)) + len(few), 1))
+    found = _COMPARED.fullmatch(said) if len(_conjuncts(said)) == 1 else None
+    return [_turned(f"{found[1]} {_OTHERWISE[found[2]]} {found[3]}" if denied and found else condition)]
 
 
 def _lengths(conditions: Sequence[str], column: str) -> Iterator[tuple[int, str, bool]]:
@@ -360,7 +354,17 @@ _SIGNS = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[(\[]|[)\]]| AND | OR | BETWEEN ")
 def conditions(definition: str) -> list[str]:
     """The conditions of a check that must all hold."""
     inside = _CHECK.fullmatch(definition)
-    return [] if inside is None else _conjuncts(inside[1])
+    return [] if inside is None else [_turned(each) for each in _conjuncts(inside[1])]
+
+
+_CONSTANT_FIRST = re.compile(rf"(-?\d+|{_QUOTED}(?:::[\w\". ]+)?) (<=|>=|<>|<|>|=) ([^<>=~!']+)")
+_TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
+
+
+def _turned(condition: str) -> str:
+    """A comparison with its constant behind."""
+    found = _CONSTANT_FIRST.fullmatch(condition)
+    return condition if found is None else f"{found[3]} {_TURNED.get(found[2], found[2])} {found[1]}"
 
 
 def conditions_of(checks: Iterable[Row]) -> list[str]:
@@ -376,31 +380,30 @@ def lists_of(checks: Iterable[Row], column: str) -> list[set[str]]:
 
 def _disjuncts(text: str) -> list[str]:
     """The conditions of which one must hold."""
-    text = without_parentheses(text)
-    parts, depth, start = list[str](), 0, 0
-    for sign in _SIGNS.finditer(text):
-        depth += (sign[0] in "([") - (sign[0] in ")]")
-        if depth == 0 and sign[0] == " OR ":
-            parts.append(text[start : sign.start()])
-            start = sign.end()
-    return [*parts, text[start:]]
+    return _parts(without_parentheses(text), " OR ")
 
 
 def _conjuncts(text: str) -> list[str]:
     """The conditions that must all hold. A part that is not plainly joined by AND is one condition."""
     text = without_parentheses(text)
+    parts = _parts(text, " AND ") if len(_disjuncts(text)) == 1 else [text]
+    return [each for part in parts for each in _conjuncts(part)] if len(parts) > 1 else parts
+
+
+def _parts(text: str, word: str) -> list[str]:
+    """What a word joins outside of parentheses; the AND of a BETWEEN joins nothing."""
     parts, depth, start, between = list[str](), 0, 0, 0
     for sign in _SIGNS.finditer(text):
         depth += (sign[0] in "([") - (sign[0] in ")]")
-        if depth == 0 and sign[0] == " OR ":
-            return [text]
-        between += depth == 0 and sign[0] == " BETWEEN "
-        if depth == 0 and sign[0] == " AND " and between:
+        if depth:
+            continue
+        between += sign[0] == " BETWEEN "
+        if sign[0] == " AND " and between:
             between -= 1
-        elif depth == 0 and sign[0] == " AND ":
+        elif sign[0] == word:
             parts.append(text[start : sign.start()])
             start = sign.end()
-    return [each for part in (*parts, text[start:]) for each in _conjuncts(part)] if parts else [text]
+    return [*parts, text[start:]]
 
 
 def without_parentheses(text: str) -> str:

@@ -158,7 +158,7 @@ _HEX = "0123456789abcdef"
 def pattern_of(text: str) -> tuple[str, ...]:
     """For each place of a value its possible characters, by a pattern with both anchors; none for another form."""
     read = places(text)
-    if any(each.inside.startswith("^") for each in read):
+    if not all(each.drawable for each in read):
         return ()
     return tuple(each.characters or _HEX for each in read for _ in range(_times(each)))
 

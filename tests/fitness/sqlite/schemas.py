@@ -323,6 +323,14 @@ fit-moments-and-what-is-no-time:
 fit-attempt-beside-a-key:
   UNIQUE (attempt_id, decision_id)
   CREATE INDEX tries ON effect (lower(attempt_id)) WHERE attempt_id <> ''
+fit-rows-that-another-trigger-makes:
+  CREATE TABLE ticks (at TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) STRICT
+  CREATE TRIGGER seen AFTER INSERT ON ticks BEGIN INSERT INTO consumed VALUES (NEW.at, 'b');
+    INSERT INTO ticks VALUES ('last', 1) ON CONFLICT DO UPDATE SET n = n + 1; END
+fit-key-with-a-digest-that-is-unique-too:
+  UNIQUE (logical_request_key), =>
+  + digest TEXT GENERATED ALWAYS AS (upper(logical_request_key)) STORED UNIQUE
+  CREATE UNIQUE INDEX one_effect ON effect (logical_request_key)
 fit-keys-differ:
   CHECK (logical_request_key <> replay_key)
   CHECK (attempt_id <> run_id)
@@ -332,6 +340,7 @@ fit-key-form-reviewed:
   reviewed form
 fit-without-attempts:
   attempt_id
+  run_id TEXT NOT NULL CHECK ('' <> run_id)
 fit-one-run-for-a-target:
   UNIQUE (canonical_target, run_id)
 fit-conflict-clause-that-says-so:
