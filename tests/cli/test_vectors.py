@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -214,17 +215,17 @@ WORKER = 'Traceback (most recent call last):\n  File "x", line 1\n{}\n\n\tat Jav
 @pytest.mark.parametrize(
     ("deepest", "said"),
     [
-        ("No space left on device", ["Job aborted: No space left on device"]),
-        (WORKER.format("vectors.BlockError: expected 3 rows"), ["Job aborted: vectors.BlockError: expected 3"]),
-        (WORKER.format("ModuleNotFoundError: No module named 'orjson'"), ["named 'orjson'", "PYSPARK_PYTHON"]),
+        ("No space left on device", "No space left on device"),
+        (WORKER.format("vectors.BlockError: expected 3 rows"), "vectors.BlockError: expected 3"),
+        (WORKER.format("ModuleNotFoundError: No module named 'orjson'"), "ModuleNotF.* named 'orjson'.*PYSPARK_PYTHON"),
     ],
 )
-def test_a_failed_job_is_told_by_what_began_it_and_what_a_worker_lacks(deepest: str, said: list[str]) -> None:
+def test_a_failed_job_is_told_by_what_began_it_and_what_a_worker_lacks(deepest: str, said: str) -> None:
     root = SimpleNamespace(getCause=lambda: None, toString=lambda: deepest)
     error = Exception("of pyspark")
     outermost = SimpleNamespace(getCause=lambda: root, toString=lambda: "Job aborted\nmore")
     error._origin = outermost  # type: ignore[attr-defined]
-    assert all(words in _words(error) for words in said)
+    assert re.match(f"Job aborted: {said}", _words(error))
 
 
 def test_what_travels_to_a_worker_can_be_imported_there(tmp_path: Path) -> None:

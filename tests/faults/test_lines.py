@@ -13,7 +13,9 @@ import pytest
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.subject import Outcome, SubjectError, SubjectHangError, perform
+from tests.hostile.verify import processes_of
 from tests.pace import busy
+from tests.process.leftovers import until
 
 WORKLOAD = puts(3)
 LIMITS = Limits(start=1.0, answer=0.3, stop=0.3)
@@ -109,6 +111,22 @@ def test_a_hang_at_its_facts_and_at_its_end_is_told_from_a_failure(tmp_path: Pat
         subject.stop()
 
 
+@pytest.mark.parametrize(
+    ("ends", "limits", "said"),
+    [
+        ("time.sleep(0.1); sys.exit(3)", Limits(), "at its end: status 3"),
+        ("time.sleep(60)", LIMITS, "did not end within"),
+    ],
+)
+def test_a_store_that_closes_its_output_has_its_time_to_end(
+    ends: str, limits: Limits, said: str, tmp_path: Path
+) -> None:
+    subject = program(READY + f"sys.stdin.read(); os.close(1); {ends}", limits)
+    subject.start(tmp_path)
+    with pytest.raises(SubjectError, match=said):
+        subject.stop()
+
+
 @pytest.mark.parametrize("name", DUMPS)
 def test_a_dump_without_facts_is_no_clean_start(name: str, tmp_path: Path) -> None:
     verdict = judge(program(ANSWER + DUMPS[name]), tmp_path, WORKLOAD, {1}, {1})
@@ -136,21 +154,16 @@ def test_a_workload_ends_with_the_first_silence(tmp_path: Path) -> None:
 
 def test_a_stop_ends_everything_that_the_store_started(tmp_path: Path) -> None:
     text = READY + (
-        "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\n"
-        "open(sys.argv[1] + '/pid', 'w').write(str(child.pid))\nsys.stdin.read()\ntime.sleep(60)"
+        "import subprocess\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)', sys.argv[1]])\n"
+        "sys.stdin.read()\ntime.sleep(60)"
     )
     subject = program(text)
     subject.start(tmp_path)
-    while not (pid := (tmp_path / "pid").read_text() if (tmp_path / "pid").exists() else ""):
-        time.sleep(0.01)
+    assert until(lambda: len(processes_of(tmp_path)) == 2, within=busy(5))
     with pytest.raises(SubjectError, match=r"did not end within 0.3 s"):
         subject.stop()
-    # It was killed. Its new parent may not have read its status yet.
-    state = Path(f"/proc/{pid}/stat")
-    deadline = time.monotonic() + busy(5)
-    while state.exists() and state.read_text().rsplit(")", 1)[1].split()[0] != "Z" and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    # They were killed. A new parent may not have read its status yet.
+    assert until(lambda: processes_of(tmp_path) == [], within=busy(5))
 
 
 def test_a_store_that_reads_nothing_does_not_stop_the_kit(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from holdfast.conformance.fitness.trying.values import digest_of, of_pattern, pa
 )
 def test_values_of_a_pattern_are_of_it_and_differ(text: str) -> None:
     pattern = pattern_of(text)
-
     made = [of_pattern(pattern)(number) for number in range(200)]
     assert [value for value in made if re.fullmatch(text[1:-1], value) is None] == []
     assert len(set(made)) == 200
@@ -31,7 +30,6 @@ def test_values_of_a_pattern_are_of_it_and_differ(text: str) -> None:
 @pytest.mark.parametrize("before", ["", " ?", "0?", "0*", "0{0,2}", "[0x]?", "(v1:)?", "([.][0-9]{1,6})?"])
 def test_what_may_be_left_out_is_left_out(before: str) -> None:
     pattern = pattern_of(f"^{before}[0-9a-f]{{64}}$")
-
     assert of_pattern(pattern)(7) == digest_of(7)
 
 
@@ -47,7 +45,6 @@ def test_what_is_of_another_form_is_no_pattern(text: str) -> None:
 )
 def test_sample_has_as_many_digits_as_it_says(text: str, length: int) -> None:
     made = sample_shape(text)
-
     assert len(made(1)) == length
     assert made(1) != made(12)
 

@@ -117,14 +117,12 @@ def shown(connection: psycopg.Connection[Any], condition: str) -> list[str]:
 @pytest.mark.parametrize("condition", ACCEPTED)
 def test_a_text_shows_that_there_is_one_spelling(table: psycopg.Connection[Any], condition: str) -> None:
     found = shown(table, condition)
-
     assert one_spelling(found, "k"), found
 
 
 @pytest.mark.parametrize("condition", REFUSED)
 def test_a_text_leaves_it_open_whether_there_is_one_spelling(table: psycopg.Connection[Any], condition: str) -> None:
     found = shown(table, condition)
-
     assert not one_spelling(found, "k"), found
 
 
@@ -137,14 +135,12 @@ def test_a_column_that_needs_quotes_a_varchar_and_a_domain_are_read_too(table: p
         rows = table.execute(
             "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname IN ('form', 'other')"
         ).fetchall()
-
     assert len(rows) == 2
     assert all(one_spelling(conditions(str(text)), 'the " key') for (text,) in rows), rows
 
 
 def test_a_function_that_somebody_answers_for_is_asked_about_the_key_alone() -> None:
     trusted = ("reg.canon",)
-
     assert one_spelling(conditions("CHECK (reg.canon(k))"), "k", trusted=trusted)
     assert not one_spelling(conditions("CHECK (reg.canon(k))"), "k")
     assert not one_spelling(conditions("CHECK ((reg.canon(k) OR (k = 'x'::text)))"), "k", trusted=trusted)

@@ -87,7 +87,6 @@ def test_a_schema_is_judged_as_by_the_newest(schema: Schema, older: Older, clone
     judgement = found.judgement
     standings = {f.criterion.value: f.standing for f in judgement.findings if f.standing is not Standing.PROVEN}
     described = [(reason.criterion.value, reason.code, reason.text) for reason in judgement.reasons]
-
     assert judgement.status is schema.status, described
     assert schema.status is Status.NOT_PRESENT or standings == schema.standings, described
     codes = {letter: {r.code for r in judgement.reasons if r.criterion.value == letter} for letter in schema.codes}

@@ -53,7 +53,8 @@ def call(*words: str) -> Any:
     [
         (None, "toy", 0, []),
         (None, "toy/core", 0, ["1 cases need provocations and are left out"]),
-        (None, "rs4a-replay", 12, ["fitness_missing"]),
+        (None, "rs4a-replay", 12, ["fitness_missing: rs4a-replay: "]),
+        (None, "rs4a-replay/core", 12, ["fitness_missing: rs4a-replay/core: "]),
         ("accepts duplicates", "toy", 10, ["fail_open: toy: ", "toy/once/a-second-put-of-a-key-is-refused"]),
         ("accepts duplicates", "toy/core", 10, ["fail_open: toy/core: "]),
     ],

@@ -132,8 +132,10 @@ RESPONSES: dict[str, list[tuple[int, bytes, str]]] = {
         (502, b"it broke", "fault"),
     ],
     # It has no result.
-    "hold_at": [(200, b"", "ok"), (200, b"<html>", "nothing"), (200, b'{"a":1,"a":1}', "nothing")],
-}
+    "hold_at": [
+        (200, b"", "ok"), (200, b"<html>", "nothing"), (200, b'{"a":1,"a":1}', "nothing"), (503, b"it broke", "fault"),
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,8 @@ def test_an_excuse_may_last_90_days_and_no_longer() -> None:
     last = replace(ENTRY, expires=TODAY + timedelta(days=90))
     assert apply([last], [FAILING], TODAY).excused == {CASE: last}
     beyond = replace(ENTRY, expires=TODAY + timedelta(days=91))
-    assert TOO_LONG in problems_of(beyond, FAILING)[0]
+    (problem,) = problems_of(beyond, FAILING)
+    assert TOO_LONG in problem
     assert excuse_of([beyond], FAILING, TODAY) is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,23 @@ def test_what_a_clause_permits_is_accused_of_nothing(tmp_path: Path) -> None:
     data = json.loads(done.stdout)
     assert [kill["mutant"] for kill in data["kills"]] == [chosen]
     assert data["good"], done.stderr
+
+
+# What is about the ids themselves, about rows under them, or about an id that was never given.
+OF_IDS = """
+cf-5/meta-says-what-the-store-is cf-9/ids-increase-in-numbers-and-in-bytes ckp-2/an-unknown-checkpoint-is-no-empty-state
+ckp-7/a-checkpoint-in-the-place-of-another ckp-7/a-changed-bit-of-a-checkpoint-is-noticed
+ckp-7/a-damaged-checkpoint-is-refused cli-2/replays-print-one-state cli-5/an-unknown-checkpoint-prints-no-state
+open-2/another-schema-version-is-refused suite/no-near-miss-of-the-id-of-a-checkpoint-is-its-id
+""".split()
+
+
+def test_a_store_whose_ids_of_checkpoints_leave_some_out_conforms(tmp_path: Path) -> None:
+    cases = [word for name in OF_IDS for word in ("--case", f"m5-log/{name}")]
+    adapter = ("-P", "-m", warm.REFERENCE, "adapter", "--mutant", "choice-checkpoint-ids-apart")
+    words = ("verify", "--contract", "m5-log", *cases, "--slow", "4", "--", sys.executable, *adapter)
+    done = warm.cold(warm.KIT, *words, cwd=tmp_path)
+    assert f"{len(OF_IDS)} conforms" in done.stdout, done.stdout
 
 
 def test_a_sound_variant_meets_the_whole_contract_where_every_bug_may_fail_too() -> None:

@@ -23,15 +23,15 @@ def test_an_explanation_has_its_place_and_a_bounded_length() -> None:
 
 
 @pytest.mark.parametrize(
-    "schema",
+    ("schema", "place"),
     [
-        {"properties": {"a": {"type": "nonsense"}}},
-        {"$ref": "#/$defs/nowhere"},
-        {"$ref": "https://example.org/elsewhere.json"},
+        ({"properties": {"a": {"type": "nonsense"}}}, "properties/a/type"),
+        ({"$ref": "#/$defs/nowhere"}, "the whole value"),
+        ({"$ref": "https://example.org/elsewhere.json"}, "the whole value"),
     ],
 )
-def test_what_is_no_schema_is_named(schema: dict[str, Any]) -> None:
-    with pytest.raises(SpecError, match="mine: not a JSON Schema"):
+def test_what_is_no_schema_is_named_with_its_place(schema: dict[str, Any], place: str) -> None:
+    with pytest.raises(SpecError, match=f"mine: not a JSON Schema: at {place}: "):
         check_schema(schema, name="mine")
 
 

@@ -22,14 +22,12 @@ from tests.fitness.sqlite.schemas import FIT_ONES, Schema
 
 def test_the_corpus_is_large_and_says_each_thing_once() -> None:
     names = [schema.name for schema in SCHEMAS]
-
     assert len(set(names)) == len(names) >= 70
 
 
 @pytest.mark.parametrize("schema", thinned(SCHEMAS), ids=lambda schema: schema.name)
 def test_each_schema_is_judged_as_it_deserves(schema: Schema, tmp_path: Path) -> None:
     evidence, judgement = judged(schema, tmp_path)
-
     held = policy_of(schema).written()
     assert judge(evidence, policy_from_proof(held, where="the proof")) == judgement
     findings = judgement.findings
@@ -62,7 +60,6 @@ def _has_codes(findings: tuple[CriterionResult, ...], expected: Mapping[str, str
 @pytest.mark.parametrize("schema", FIT_ONES[:1] + LEDGERS[:1], ids=lambda schema: schema.name)
 def test_what_a_criterion_rests_on_is_shown(schema: Schema, tmp_path: Path) -> None:
     evidence, judgement = judged(schema, tmp_path)
-
     names = {probe.name for probe in evidence.probes}
     for finding in judgement.findings:
         assert finding.rows or finding.reasons
@@ -88,7 +85,6 @@ def test_the_surface_that_is_documented_is_fit(tmp_path: Path) -> None:
 
 def test_the_ledger_is_refused_for_everything_that_the_source_says(tmp_path: Path) -> None:
     _, judgement = judged(LEDGERS[0], tmp_path)
-
     reasons = {(reason.criterion.value, reason.code): reason for reason in judgement.reasons}
     bypass = reasons["a", "REPLAY_ATTEMPT_NO_BYPASS"]
     assert "iu_route_attempt_idem_uniq" in bypass.text

@@ -35,11 +35,9 @@ from tests.fitness.sqlite.schemas import FIT_ONES, Schema
 @pytest.mark.parametrize("schema", [FIT_ONES[0], KEYS[0], LEDGERS[0]], ids=lambda schema: schema.name)
 def test_evidence_goes_into_a_proof_and_comes_back_equal_and_is_judged_equal(schema: Schema, tmp_path: Path) -> None:
     evidence, judgement = judged(schema, tmp_path)
-
     held = Observed(evidence.snapshot, evidence.probes, evidence.lost)
     surface, again = read(json_of(evidence.surface), Surface), read(json_of(held), Observed)
     back = Evidence(surface, again.snapshot, again.probes, again.lost)
-
     assert judge(back, policy_of(schema)) == judgement
     assert read(json_of(judgement), FitnessJudgement) == judgement
 
@@ -55,9 +53,7 @@ def test_trials_of_another_release_refute_nothing_and_prove_nothing(tmp_path: Pa
         )
         for probe in evidence.probes
     )
-
     found = judge(replace(evidence, probes=older), policy_of(FIT_ONES[0])).findings
-
     assert {finding.standing for finding in found} == {Standing.UNPROVEN}
 
 
@@ -67,7 +63,6 @@ _BROKEN = "CREATE TABLE gone (a TEXT); CREATE VIEW {} AS SELECT a FROM gone; DRO
 def test_a_broken_view_is_named_and_everything_else_is_judged(tmp_path: Path) -> None:
     fit = FIT_ONES[0]
     _, judgement = judged(replace(fit, sql=fit.sql + _BROKEN.format("old")), tmp_path)
-
     assert judgement.status is Status.FIT
     assert any("the view old is broken (no such table: main.gone)" in note for note in judgement.notes)
 
@@ -75,7 +70,6 @@ def test_a_broken_view_is_named_and_everything_else_is_judged(tmp_path: Path) ->
 def test_an_effect_that_is_a_broken_view_is_refused_and_no_error(tmp_path: Path) -> None:
     fit = FIT_ONES[0]
     _, judgement = judged(replace(fit, sql=fit.sql + _BROKEN.format("old"), effect="old"), tmp_path)
-
     assert {"NOT_A_TABLE", "MISSING_COLUMNS"} <= {reason.code for reason in judgement.reasons}
     assert any("the view old is broken" in note for note in judgement.notes)
 
@@ -100,7 +94,6 @@ def test_checks_are_found_with_their_names() -> None:
     found = checks(
         "CREATE TABLE t (\"a\" TEXT CHECK (\"a\" <> 'it''s'), CONSTRAINT b CHECK (x IN (1, 2.5) AND length(a) > 3))"
     )
-
     assert [(name, check_text(body, ["a", "x"])) for name, body in found] == [
         ("", "CHECK (a <> 'it''s')"),
         ("b", "CHECK (x in ( 1 , 2.5 ) AND length ( a ) > 3)"),
@@ -128,7 +121,6 @@ def test_the_head_of_a_trigger_and_what_it_takes(
     sql: str, timing: str, event: str, unconditional: bool, takes: bool
 ) -> None:
     head, body = trigger(sql)
-
     assert (head["timing"], head["events"]) == (timing, [event])
     assert (not (head["columns"] or head["conditional"]), takes_from(body, "t")) == (unconditional, takes)
 
@@ -137,5 +129,4 @@ def test_named_constraints_keep_their_names() -> None:
     sql = (
         'CREATE TABLE t (a TEXT, b TEXT, CONSTRAINT one UNIQUE (a, "b"), CONSTRAINT "two" PRIMARY KEY (a), UNIQUE (b))'
     )
-
     assert tuple(unique_constraints(sql)) == (("one", ("a", "b")), ("two", ("a",)))

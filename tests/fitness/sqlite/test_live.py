@@ -146,7 +146,6 @@ def test_what_is_no_database_is_said_so(content: bytes | None, words: str, tmp_p
     path = tmp_path / "file"
     if content is not None:
         path.write_bytes(content)
-
     with pytest.raises(FitnessError, match=words):
         read(path, lambda connection: connection.execute("SELECT 1").fetchone())
     assert path.exists() is (content is not None)
@@ -179,7 +178,6 @@ def test_an_index_that_lacks_its_entries_refutes_single_use(tmp_path: Path) -> N
 
         evidence = gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
     reasons = [reason.code for finding in judge(evidence, policy_of(FIT)).findings for reason in finding.reasons]
-
     assert "CORRUPT" in reasons
 
 
@@ -216,7 +214,6 @@ def test_evidence_that_lacks_a_single_probe_proves_no_more_than_the_rest(tmp_pat
         found = judge(type(evidence)(evidence.surface, evidence.snapshot, rest), policy_of(FIT)).findings
         if all(finding.standing is Standing.PROVEN for finding in found):
             unheeded.append(name)
-
     assert unheeded == []
 
 
@@ -244,5 +241,4 @@ def test_nothing_of_the_copy_is_left_behind(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     with made(FIT, tmp_path) as files:
         gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
-
     assert list(scratch.iterdir()) == []

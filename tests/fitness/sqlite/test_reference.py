@@ -35,9 +35,7 @@ def provisioned(tmp_path: Path) -> tuple[Path, Path]:
 def test_it_is_found_and_fit_for_a_declared_account_and_declared_connections(provisioned: tuple[Path, Path]) -> None:
     surface, audit = provisioned
     policy = Policy(sqlite_writer_uid=OWNER, sqlite_connection=DECLARED)
-
     found = assess(str(surface), Names(audit=f"{audit}:audit"), policy)
-
     assert found.judgement.status is Status.FIT, found.judgement.reasons
 
 
@@ -45,9 +43,7 @@ def test_without_a_declaration_neither_writer_nor_durability_is_proven_and_repla
     provisioned: tuple[Path, Path],
 ) -> None:
     surface, audit = provisioned
-
     judgement = assess(str(surface), Names(audit=f"{audit}:audit"), Policy()).judgement
-
     assert judgement.status is Status.NOT_FIT
     standings = {f.criterion.value: f.standing for f in judgement.findings if f.standing is not Standing.PROVEN}
     assert standings == {"e": Standing.UNPROVEN, "f": Standing.REFUTED, "g": Standing.REFUTED}

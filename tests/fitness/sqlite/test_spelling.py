@@ -74,7 +74,6 @@ def _one(condition: str, *, typed: bool = False) -> bool:
 @pytest.mark.parametrize("condition", ACCEPTED)
 def test_a_text_shows_that_there_is_one_spelling_and_no_twin_goes_in(condition: str) -> None:
     assert _one(condition)
-
     connection = sqlite3.connect(":memory:")
     connection.execute(_table(condition))
     connection.execute("INSERT INTO t VALUES (?)", (KEY,))
