@@ -5,16 +5,46 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import typer
 
 import holdfast
-from holdfast.conformance.cli.group import REST, Entry, Group, QuietCommand
+from holdfast.conformance.cli.group import REST, Branch, Entry, Group, QuietCommand
+
+GALLERY = Branch(
+    "Published libraries behind an Idempotency-Key, each behind a small service, and what is found in them.",
+    {
+        "list": Entry("gallery:list_"),
+        "run": Entry("gallery:run"),
+        "table": Entry("gallery:table"),
+    },
+)
+SDK = Branch(
+    "SDK runners in six languages: list, build, run.",
+    {
+        "list": Entry("vectors.sdk:list_"),
+        "build": Entry("vectors.sdk:build"),
+        "run": Entry("vectors.sdk:run"),
+    },
+)
+VECTORS = Branch(
+    "Canonicalisation vectors (RFC 8785) by the million: generate them, and verify SDKs in any language on them.",
+    {
+        "generate": Entry("vectors.generate:generate"),
+        "verify": Entry("vectors.verify:verify", settings=REST),
+        "es6": Entry("vectors.es6:es6"),
+        "parity": Entry("vectors.parity:parity"),
+        "show": Entry("vectors.show:show", settings=REST),
+        "sdk": SDK,
+        "lint": Entry("lint:vectors"),
+        "fingerprints": Entry("vectors.fingerprints:fingerprints"),
+    },
+)
 
 
-class _Commands(Group):
-    entries: ClassVar[Mapping[str, Entry]] = {
+class Commands(Group):
+    entries: Mapping[str, Entry | Branch] = {
         "verify": Entry("verify.command:verify", settings=REST),
         "gate": Entry("gate:gate"),
         "doctor": Entry("doctor:doctor", settings=REST),
@@ -25,11 +55,11 @@ class _Commands(Group):
         "fuzz": Entry("fuzz:fuzz", settings=REST),
         "list": Entry("explain.listing:list_"),
         "explain": Entry("explain.command:explain"),
-        "crash": Entry("crash.command:crash", settings=REST),
+        "crash": Entry("crash:crash", settings=REST),
         # A DSN that was not quoted must not be shown in an error about its second half.
-        "fitness": Entry("fitness.command:fitness", reads=QuietCommand, settings={"allow_extra_args": True}),
-        "vectors": Entry("vectors.commands:app"),
-        "gallery": Entry("gallery:app"),
+        "fitness": Entry("fitness:fitness", reads=QuietCommand, settings={"allow_extra_args": True}),
+        "vectors": VECTORS,
+        "gallery": GALLERY,
         "lint": Entry("lint:lint"),
         "selfcheck": Entry("selfcheck:selfcheck"),
         "reference": Entry(
@@ -41,7 +71,7 @@ class _Commands(Group):
 
 app = typer.Typer(
     name="holdfast",
-    cls=_Commands,
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 import holdfast
 from holdfast.conformance.cli.console import out, stop
-from holdfast.conformance.cli.group import Entry, Group
 from holdfast.conformance.gallery.page import FOLDER, INDEX, Audience, facts_of, page
 from holdfast.conformance.gallery.page import table as table_of
 from holdfast.conformance.gallery.running import TRIES, EntryError, RunError, installed, names, read
 from holdfast.conformance.gallery.running import run as run_entry
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 
-
-class _Gallery(Group):
-    entries: ClassVar[Mapping[str, Entry]] = {
-        "list": Entry("gallery:list_"),
-        "run": Entry("gallery:run"),
-        "table": Entry("gallery:table"),
-    }
-
-
-app = typer.Typer(name="gallery", cls=_Gallery, no_args_is_help=True, add_completion=False)
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "holdfast" / FOLDER
 Write = Annotated[
     Path | None, typer.Option("--write", metavar="FOLDER", help="write it to FOLDER/gallery, with all that was found")
@@ -88,8 +76,3 @@ def table(
         return
     (write / FOLDER / INDEX).write_text(text, encoding="utf-8")
     out().print(f"wrote {write / FOLDER / INDEX}")
-
-
-@app.callback()
-def _gallery() -> None:
-    """Published libraries behind an Idempotency-Key, each behind a small service, and what is found in them."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -98,7 +98,7 @@ class LoadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a command is: `module:function` below this package, or `module:app` for a group."""
+    """Where a command is: `module:function` below this package."""
 
     where: str
     reads: type[TyperCommand] = OnceCommand
@@ -109,14 +109,21 @@ class Entry:
         """The first paragraph of its help, for the list of commands: read, because an import takes long."""
         module, _, name = self.where.partition(":")
         text = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
-        begins = next(found for found in (f"\ndef {name}(", f"\n@{name}.callback()") if found in text)
-        return " ".join(text.partition(begins)[2].split('"""')[1].split("\n\n")[0].split())
+        return " ".join(text.partition(f"\ndef {name}(")[2].split('"""')[1].split("\n\n")[0].split())
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Commands of one subject, in the order in which they are listed."""
+
+    summary: str
+    entries: Mapping[str, Entry | Branch]
 
 
 class Group(TyperGroup):
-    """A group whose commands are in `entries`, in the order in which they are listed."""
+    """A group whose commands are in `entries`."""
 
-    entries: ClassVar[Mapping[str, Entry]]
+    entries: Mapping[str, Entry | Branch]
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """See `click.Group`."""
@@ -137,8 +144,12 @@ class Group(TyperGroup):
         return name, None if name is None else load(name, self.entries[name]), rest
 
 
-def load(name: str, entry: Entry) -> Any:
-    """Import the command or group, ready to be called. Raises LoadError."""
+def load(name: str, entry: Entry | Branch) -> Any:
+    """The command or group, ready to be called. Raises LoadError where a command cannot be imported."""
+    if isinstance(entry, Branch):
+        group = Group(name=name, help=entry.summary, no_args_is_help=True)
+        group.entries = entry.entries
+        return group
     module, _, attribute = entry.where.partition(":")
     try:
         found = getattr(import_module(f"holdfast.conformance.cli.{module}"), attribute)
@@ -146,8 +157,6 @@ def load(name: str, entry: Entry) -> Any:
         raise
     except Exception as error:
         raise LoadError(f"{type(error).__name__}: {error}") from error
-    if isinstance(found, typer.Typer):
-        return get_command(found)
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     single.command(name, cls=entry.reads, context_settings=dict(entry.settings))(found)
     return get_command(single)

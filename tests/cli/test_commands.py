@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 import holdfast
-from holdfast.conformance.cli.commands import _Commands, app
+from holdfast.conformance.cli.commands import GALLERY, SDK, VECTORS, Commands, app
 from holdfast.conformance.cli.group import Entry, load
-from holdfast.conformance.cli.vectors.commands import _Sdk, _Vectors
 from tests import warm
 from tests.hostile.verify import environment
 
-ENTRIES = [(name, entry) for group in (_Commands, _Vectors, _Sdk) for name, entry in group.entries.items()]
+GROUPS = (Commands, GALLERY, SDK, VECTORS)
+ENTRIES = [(name, each) for group in GROUPS for name, each in group.entries.items() if isinstance(each, Entry)]
 
 
 @pytest.mark.parametrize(("name", "entry"), ENTRIES, ids=[entry.where for _, entry in ENTRIES])

@@ -7,19 +7,17 @@ import re
 import subprocess
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.conformance.cli import crash
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.specs import schema
 from tests.pace import busy
 
 pytestmark = pytest.mark.usefixtures("tracer")
-# The package has the command under the name of its module.
-CRASH = import_module("holdfast.conformance.cli.crash.command")
 
 GUARD = str(Path(__file__).parents[1] / "faults" / "stores" / "guard.py")
 HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "crash"]
@@ -80,7 +78,7 @@ def test_one_layer_speaks_for_itself(tmp_path: Path) -> None:
     done = _run("--layer", "power", "--format", "json", *_LEAST, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     raw = json.loads(done.stdout)
-    assert (raw["exit"], raw["needed"], raw["left_out"]) == (0, None, [*CRASH._LAYERS][1:])
+    assert (raw["exit"], raw["needed"], raw["left_out"]) == (0, None, [*crash._LAYERS][1:])
     (power,) = raw["layers"]
     assert (power["layer"], power["clean"], power["findings"]) == ("power loss", True, [])
     # Each acknowledgement, and more.

@@ -7,13 +7,13 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from holdfast.conformance.cli import crash as command
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.faults import dependencies, oracle
@@ -25,8 +25,6 @@ from holdfast.specs import schema
 from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES, Store
 
-# The package has the command under the name of its module.
-CRASH = import_module("holdfast.conformance.cli.crash.command")
 REFUSED = "Operation not permitted"
 
 STORE = {store.name: store for store in STORES}
@@ -59,11 +57,11 @@ def layers(*names: str) -> Sequence[str]:
 def test_every_layer_of_a_store_has_a_name() -> None:
     # A contract alone has a clock. It alone kills by signals, where processes cannot be traced.
     of_contracts = {Layer.SIGNALS, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD}
-    assert {*CRASH._LAYERS.values()} == {*Layer} - of_contracts
+    assert {*command._LAYERS.values()} == {*Layer} - of_contracts
 
 
 def test_what_is_taken_away_needs_no_tracer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CRASH, "probe", lambda: Probe(REFUSED, "", REFUSED))
+    monkeypatch.setattr(command, "probe", lambda: Probe(REFUSED, "", REFUSED))
     status, said = judged("log-right", *layers("power", "missing", "locked", "down"))
     power, missing, locked, down = said["layers"]
     assert power["unproven"] == ["NOT TESTED: Operation not permitted"]
@@ -86,7 +84,7 @@ TRACED = ("power", "torn", "short", "sync")
 
 
 @pytest.mark.usefixtures("tracer")
-@pytest.mark.parametrize("names", [TRACED, pytest.param(tuple(CRASH._LAYERS), marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("names", [TRACED, pytest.param(tuple(command._LAYERS), marks=pytest.mark.sweep)])
 def test_a_store_that_never_calls_write_passes_without_the_layers_of_writes(names: Sequence[str]) -> None:
     if "full" in names and (reason := mounting()):
         missing(reason)

@@ -23,10 +23,10 @@ from msgspec import structs
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner, Result
 
+from holdfast.conformance.cli import fitness
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.console import PlainConsole
 from holdfast.conformance.cli.explain.command import explain
-from holdfast.conformance.cli.fitness import assessment
 from holdfast.conformance.fitness import gather
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.deadline import NEVER
@@ -398,7 +398,7 @@ def test_a_fault_of_the_kit_is_told_without_the_password(call: Call, monkeypatch
     def broken(dsn: str, *_: Any, **__: Any) -> None:
         raise RuntimeError(f"cannot go on with {dsn}")
 
-    monkeypatch.setattr(assessment, "assess", broken)
+    monkeypatch.setattr(fitness, "assess", broken)
     result = call(_closed_port())
     assert result.exit_code == 20
     assert "RuntimeError" in result.stderr
@@ -555,7 +555,7 @@ def test_explaining_what_only_a_live_surface_shows_says_how_it_is_proven() -> No
 def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Assessment) -> None:
     described = io.StringIO()
     notes = ("superusers: x\nexit:   0", "y")
-    assessment._print(
+    fitness._print(
         PlainConsole(file=described, width=120),
         replace(documented, judgement=structs.replace(documented.judgement, notes=notes)),
         {"digest": None},

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.cli.commands import _Commands, app
+from holdfast.conformance.cli.commands import Commands
 from holdfast.conformance.cli.explain.pages import COMMANDS, commands_page
-from holdfast.conformance.cli.group import Entry, Group, load
+from holdfast.conformance.cli.group import Branch, Entry, load
 from tests.hostile.verify import environment
 from tests.pace import busy
 
@@ -78,22 +78,18 @@ SHOWN = sorted(
 def parsed(words: list[str]) -> set[str]:
     """The names of the command and its options. Raise AssertionError if the command line has no such one."""
     named: set[str] = set()
-    kind = app.info.cls
-    assert isinstance(kind, type)
-    assert issubclass(kind, Group)
-    entries, command = kind.entries, None
+    entries, command = Commands.entries, None
     while words and command is None:
         name = words.pop(0)
         named.add(name)
         assert name in entries, f"no command {name!r}"
         entry = entries[name]
-        loaded = load(name, entry)
-        if isinstance(loaded, Group):
-            entries = type(loaded).entries
+        if isinstance(entry, Branch):
+            entries = entry.entries
             continue
         if entry.settings.get("ignore_unknown_options"):
             return named
-        command = loaded
+        command = load(name, entry)
     if command is None:
         return named
     known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)} | {"--help"}
@@ -109,14 +105,13 @@ def test_a_command_that_a_page_shows_is_one_of_the_command_line(page: str, shown
     parsed(words_of(shown)[1:])
 
 
-def options_of(entries: Mapping[str, Entry]) -> Iterator[str]:
+def options_of(entries: Mapping[str, Entry | Branch]) -> Iterator[str]:
     """Every option of these commands."""
     for name, entry in entries.items():
-        loaded = load(name, entry)
-        if isinstance(loaded, Group):
-            yield from options_of(type(loaded).entries)
+        if isinstance(entry, Branch):
+            yield from options_of(entry.entries)
         else:
-            yield from (option for each in loaded.params for option in (*each.opts, *each.secondary_opts))
+            yield from (option for each in load(name, entry).params for option in (*each.opts, *each.secondary_opts))
 
 
 # Of pg_dump, of `holdfast reference serve`, and of the commands that contracts have for their operators.
@@ -126,7 +121,7 @@ ELSEWHERE |= {"--compare", "--gone", "--part", "--quarter", "--whole"}
 
 
 def test_an_option_that_a_page_names_in_its_text_is_one_of_a_command() -> None:
-    known = {*options_of(_Commands.entries), *ELSEWHERE, "--help", "--version"}
+    known = {*options_of(Commands.entries), *ELSEWHERE, "--help", "--version"}
     pages = [page for page in PAGES if "gallery" not in page.parts]
     texts = {page.name: BLOCK.sub("", page.read_text(encoding="utf-8")) for page in pages}
     named = {(name, option) for name, text in texts.items() for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from holdfast.conformance.cli.commands import app
+from holdfast.conformance.cli.commands import Commands
 from holdfast.conformance.cli.explain.described import written, yaml_lines
-from holdfast.conformance.cli.group import Group as CommandGroup
-from holdfast.conformance.cli.group import load
+from holdfast.conformance.cli.group import Branch, Entry, load
 from holdfast.specs import Contract
 from holdfast.specs.model import Group, Method
 from holdfast.specs.routes import Route
@@ -206,21 +205,17 @@ def _commands_page() -> Iterator[str]:
         "<!-- Written by `holdfast explain --write docs`. Change conformance/cli/ and run it again. -->",
     )
     yield from ("", "Every command uses the same exit statuses ([verdicts.md](verdicts.md)). `--help` prints the same.")
-    kind = app.info.cls
-    assert isinstance(kind, type)
-    assert issubclass(kind, CommandGroup)
-    yield from _commands(kind, "holdfast")
+    yield from _commands(Commands.entries, "holdfast")
 
 
-def _commands(group: type[CommandGroup], prefix: str) -> Iterator[str]:
-    for name, entry in group.entries.items():
-        command = load(name, entry)
+def _commands(entries: Mapping[str, Entry | Branch], prefix: str) -> Iterator[str]:
+    for name, entry in entries.items():
         words = f"{prefix} {name}"
-        if isinstance(command, CommandGroup):
+        if isinstance(entry, Branch):
             yield from ("", f"## {words}", "", _one_line(entry.summary))
-            yield from _commands(type(command), words)
+            yield from _commands(entry.entries, words)
         elif not entry.settings.get("ignore_unknown_options"):
-            yield from _command(words, command)
+            yield from _command(words, load(name, entry))
 
 
 def _command(words: str, command: Any) -> Iterator[str]:

@@ -1,15 +1,20 @@
-"""The assessment of a surface for the command line: files written, and what is printed."""
+"""`holdfast fitness DSN`: is this live surface fit to hold consumed keys?"""
 
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from holdfast.conformance.cli.console import (
     Format,
+    OutputFormat,
     PlainConsole,
     ending,
     err,
@@ -19,25 +24,88 @@ from holdfast.conformance.cli.console import (
     stop,
     table_of,
 )
-from holdfast.conformance.cli.fitness.options import Options
+from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.cli.places import unusable_file
 from holdfast.conformance.fitness import view
 from holdfast.conformance.fitness.assessment import Assessment
+from holdfast.conformance.fitness.deadline import TIMEOUT_S
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import FitnessJudgement, Reason, Standing, Status
 from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
 from holdfast.conformance.fitness.proof import ProofError, proof_json, write
 from holdfast.conformance.fitness.sqlite.live import path_of
-from holdfast.conformance.fitness.target import holds_secret
+from holdfast.conformance.fitness.target import holds_secret, scrubbed
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.plain import cut
+from holdfast.servers.janitor import JanitorLostError
 
 # The last statement decides, and the one before it mostly names what it inspects. The proof has all of them.
 _TRIED_SHOWN = 2
 _LONGEST_SHOWN = 400
 _COLOUR = {Standing.PROVEN: "green", Standing.REFUTED: "bold red", Standing.UNPROVEN: "yellow"}
+# A text for a command line, not longer than a nonce needs.
+_CHALLENGE = re.compile(r"[ -~]{1,256}")
+# The suffixes of SQLite's files beside a database, and the first bytes of a database.
+_BESIDE = ("-wal", "-shm", "-journal")
+_DATABASE = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for."""
+
+    context: typer.Context
+    dsn: Annotated[str, typer.Argument(metavar="DSN", help="postgresql://… or words of libpq, or a SQLite file")]
+    effect: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed keys")] = None
+    nonce: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed nonces")] = None
+    audit: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the failure audit")] = None
+    writer: Annotated[str | None, typer.Option(metavar="ROLE", help="role that the registrar connects as")] = None
+    policy: Annotated[Path | None, typer.Option(help="how the contract's words are spelled here, and more")] = None
+    json_: Annotated[Path | None, typer.Option("--json", metavar="F", help="write the proof here")] = None
+    html: Annotated[Path | None, typer.Option(metavar="F", help="write it as one page here")] = None
+    probe_live: Annotated[
+        bool, typer.Option("--probe-live", help="also try, and roll back, on the live tables; see below")
+    ] = False
+    live_dsn: Annotated[str | None, typer.Option(metavar="DSN", help="for --probe-live: a login of the writer")] = None
+    challenge: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="stands in the proof; the gate asks for it with --challenge")
+    ] = None
+    format_: OutputFormat = Format.TEXT
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="wait no longer for any server")] = TIMEOUT_S
+
+    @property
+    def outputs(self) -> Mapping[str, Path]:
+        """The files to write, by option."""
+        named = {"--json": self.json_, "--html": self.html}
+        return {option: path for option, path in named.items() if path is not None}
+
+
+@with_options(Options)
+def fitness(options: Options) -> None:
+    """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.
+
+    The database is only read. What must be tried is tried on a copy of its schema on a scratch server. Relations that
+    are not named are searched for. With --probe-live some of it is tried on the live tables too, by a session that logs
+    in as the writer (--live-dsn), and rolled back: that takes locks, fires triggers and moves sequences, and can hold
+    up real requests meanwhile.
+
+    Give the address of the server itself, not of a connection pooler such as PgBouncer: nothing is looked at through
+    one.
+    """
+    dsn = options.dsn
+    try:
+        status = assess_and_print(options)
+    except KeyboardInterrupt:
+        stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
+    except (typer.Exit, JanitorLostError, MemoryError):
+        raise
+    except Exception:
+        # As `main` does for every command, but a traceback may hold the DSN.
+        err().print_lines(scrubbed(scrubbed(traceback.format_exc(), dsn), options.live_dsn or dsn).splitlines())
+        stop(Exit.KIT, "this is a fault of the kit itself, please report it")
+    raise typer.Exit(int(status))
 
 
 def assess_and_print(options: Options) -> Exit:
@@ -46,8 +114,8 @@ def assess_and_print(options: Options) -> Exit:
         # Not shown: with wrong quotes this may be a half of a DSN.
         stop(Exit.USAGE, f"expected one DSN, got {len(options.context.args)} words more; put the DSN in quotes")
     _must_hold_no_secret(options)
-    for option, path in (("--json", options.json_), ("--html", options.html)):
-        if path is not None and (why := unusable_file(path)):
+    for option, path in options.outputs.items():
+        if why := unusable_file(path):
             stop(Exit.USAGE, f"{option}: {why}; give a file in a folder that you may write to")
     _must_be_ours(options)
     if options.challenge is not None and not _CHALLENGE.fullmatch(options.challenge):
@@ -74,18 +142,17 @@ def assess_and_print(options: Options) -> Exit:
         print_json(document)
         return status
     _print(out(), assessment, document, status)
-    for what, path in (("proof", options.json_), ("page", options.html)):
-        if path is not None:
-            out().print(f"{what}:{' ' * (7 - len(what))}{path}")
+    for what, file in (("proof", options.json_), ("page", options.html)):
+        if file is not None:
+            out().print(f"{what}:{' ' * (7 - len(what))}{file}")
     return status
 
 
 def _must_hold_no_secret(options: Options) -> None:
     """Names are shown in errors and stand in the proof: a DSN that slipped into one would be, too."""
-    files = {"--policy": options.policy, "--json": options.json_, "--html": options.html}
+    files = {**({} if options.policy is None else {"--policy": options.policy}), **options.outputs}
     named = {"--effect": options.effect, "--nonce": options.nonce, "--audit": options.audit, "--writer": options.writer}
-    given = {**named, "--challenge": options.challenge}
-    given |= {option: str(path) for option, path in files.items() if path is not None}
+    given = {**named, "--challenge": options.challenge, **{option: str(path) for option, path in files.items()}}
     if path_of(options.dsn) is not None:
         given["DSN"] = options.dsn
     for option, word in given.items():
@@ -98,25 +165,16 @@ def _must_hold_no_secret(options: Options) -> None:
             )
 
 
-# A text for a command line, not longer than a nonce needs.
-_CHALLENGE = re.compile(r"[ -~]{1,256}")
-# The suffixes of SQLite's files beside a database, and the first bytes of a database.
-_BESIDE = ("-wal", "-shm", "-journal")
-_DATABASE = b"SQLite format 3\0"
-
-
 def _must_be_ours(options: Options) -> None:
     """Check that the output does not overwrite the inspected files or the policy."""
-    named = {"--json": options.json_, "--html": options.html}
-    written = [(option, path) for option, path in named.items() if path is not None]
-    for option, path in written:
+    for option, path in options.outputs.items():
         if any(path.name.endswith(each) for each in _BESIDE):
             stop(Exit.USAGE, f"{option}: {path} is what SQLite calls a file beside a database; choose another name")
         if path.is_file() and _begins(path) == _DATABASE:
             stop(Exit.USAGE, f"{option}: {path} is a SQLite database, which would be lost; choose another name")
         if options.policy is not None and path.resolve() == options.policy.resolve():
             stop(Exit.USAGE, f"{option}: {path} is the policy, which would be lost; choose another name")
-    if len({path.resolve() for _, path in written}) < len(written):
+    if len({path.resolve() for path in options.outputs.values()}) < len(options.outputs):
         stop(Exit.USAGE, "--json and --html: expected two files, got one name for both")
 
 

@@ -1,1 +1,0 @@
-"""`holdfast crash`: what kills, power loss and failing calls cost a store."""

@@ -1,1 +1,0 @@
-"""`holdfast fitness`: is a live surface fit to hold consumed keys?"""
