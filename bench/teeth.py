@@ -32,11 +32,9 @@ from typing import Any
 
 import msgspec
 
-from holdfast.conformance.cli.automatic import score_of
-from holdfast.conformance.cli.selfcheck import COUNT, MINUTES, SEED, VALUES, Extent, Planted, chosen, kills_of
 from holdfast.conformance.run.plan import Form, plan_of
-from holdfast.conformance.selfcheck.automatic import ListingError, listed, outcomes, stores_of
-from holdfast.conformance.selfcheck.kills import graver
+from holdfast.conformance.selfcheck.automatic import SEED, ListingError, listed, outcomes, score_of, stores_of
+from holdfast.conformance.selfcheck.kills import VALUES, Extent, Planted, chosen, graver, kills_of
 from holdfast.conformance.selfcheck.tasks import Attack, Beginning, Harvest, Outcome, Planting, Shown, Trial
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Verdict
@@ -245,7 +243,7 @@ def _shown(
     Raises TeethError, WorkerError.
     """
     if run.whole:
-        return {kill.mutant.name: kill.cases for kill in kills_of(planted, run.jobs)}
+        return {kill.mutant.name: kill.cases for kill in kills_of(planted, run.jobs, say=print)}
     found: dict[str, Sequence[Shown]] = {}
     if not planted.chosen:
         return found
@@ -311,7 +309,7 @@ def compare_automatic(contract: Contract, part: Part, run: Run) -> Iterator[str]
     named = {site.id: name for name, site in placed.items()}
     found: dict[str, Outcome] = {}
     if run.whole and placed:
-        score = score_of(contract, count=COUNT, seed=SEED, only=list(named), minutes=MINUTES, jobs=run.jobs)
+        score = score_of(contract, jobs=run.jobs, say=print, only=list(named))
         found = {**score.outcomes}
     elif placed:
         known = {case.id for case in plan_of(contract)}
@@ -337,7 +335,7 @@ def _attack(contract: Contract, site: Site, killed: Killed) -> Attack:
 
 def freeze_automatic(contract: Contract, run: Run) -> dict[str, Killed]:
     """The automatic mutants that are killed, with what kills them."""
-    score = score_of(contract, count=COUNT, seed=SEED, only=(), minutes=MINUTES, jobs=run.jobs)
+    score = score_of(contract, jobs=run.jobs, say=print)
     first = stores_of(contract.name)[0]
     names = {site.id: name for name, site in places(listed(contract.name)[1]).items()}
     return {

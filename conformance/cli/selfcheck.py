@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum, unique
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -27,84 +25,28 @@ from holdfast.conformance.cli.lint import problems_of
 from holdfast.conformance.cli.target import require
 from holdfast.conformance.run.baselines import Policy, baseline_json
 from holdfast.conformance.run.engine import Engine
-from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
+from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.selfcheck.automatic import ListingError, listed, stores_of, traces
-from holdfast.conformance.selfcheck.kills import Kill, Unmet, judge_kill, unmet_cases
-from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting, Sites
-from holdfast.conformance.selfcheck.workers import WorkerError, Workers
+from holdfast.conformance.selfcheck.automatic import (
+    COUNT,
+    MINUTES,
+    SEED,
+    ListingError,
+    Score,
+    difference,
+    score_of,
+    source_of,
+)
+from holdfast.conformance.selfcheck.kills import VALUES, Extent, Kill, chosen, kills_of
+from holdfast.conformance.selfcheck.workers import WorkerError
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
 from holdfast.specs.errors import meant
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Proof
-from holdfast.specs.mutants import Mutant, Mutants, load_mutants
 
 # The baseline adapters reach no failpoint, so a full wait would only take time.
 BASELINE_SLOW = 0.1
-# The values of every case. Verdicts of a bug are compared between runs, so they do not change with the run.
-VALUES = "selfcheck"
-# `--automatic` chooses this number of mutants of each contract, or all if there are fewer.
-COUNT = 400
-# Nothing of a contract begins later than this, so that what runs then ends within its hour.
-MINUTES = 54.0
-# With as many bugs as these, or more, `--full` first traces which cases each of them can change.
-_WORTH_A_TRACE = 4
-SEED = "automatic"
-
-
-@unique
-class Extent(Enum):
-    """Which cases a bug meets: those of the clauses that it must break, the whole contract, or its faults as well."""
-
-    CLAUSES = "clauses"
-    CASES = "cases"
-    FAULTS = "faults"
-
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """The planted bugs of one contract that are run, and the cases that each meets."""
-
-    contract: Contract
-    declared: Mutants
-    chosen: Sequence[Mutant]
-    extent: Extent
-    plan: Sequence[PlannedCase]
-    unmet: Unmet = field(default_factory=dict)
-
-    @property
-    def traced(self) -> Sequence[str]:
-        """The cases that are traced first, so that no bug is run in one that it cannot change."""
-        if self.extent is Extent.CLAUSES or len(self.chosen) < _WORTH_A_TRACE:
-            return ()
-        return [case.id for case in self.plan if case.form is not Form.FAULT and not case.whole]
-
-    def task(self, mutant: Mutant) -> Planting:
-        """What a worker runs of this bug: the cases of its clauses, with `--full` all that it may change.
-
-        Not those that any bug may fail.
-        """
-        unmet = self.unmet.get(mutant.name, frozenset())
-        due = self.declared.due(mutant)
-        cases = [
-            case
-            for case in self.plan
-            if not due.isdisjoint(case.clauses)
-            or (self.extent is not Extent.CLAUSES and (not mutant.must_fail or not case.whole) and case.id not in unmet)
-        ]
-        faults = [
-            case.id
-            for case in self.plan
-            if case.form is Form.FAULT and (case.id in mutant.faults or self.extent is Extent.FAULTS)
-        ]
-        scripts = tuple(case.id for case in cases if case.form is not Form.FAULT)
-        return Planting(mutant.name, self.store_of(mutant), scripts, tuple(faults))
-
-    def store_of(self, mutant: Mutant) -> str:
-        """The store with which this bug is run: its own, unless the whole contract needs another one."""
-        own, whole = self.declared.store_of(mutant), stores_of(self.contract.name)
-        return own if self.extent is Extent.CLAUSES or own in whole else whole[0]
 
 
 def selfcheck(
@@ -135,12 +77,9 @@ def selfcheck(
     if automatic and mutant:
         stop(Exit.USAGE, "--mutant names a bug that is planted by hand; with --automatic say --only")
     if automatic:
-        # numpy and what else the suites import takes a third of a second, for which the other mutants need not wait.
-        from holdfast.conformance.cli.automatic import automatic as run_automatic
-
         with ending(Exit.USAGE, SpecError):
             contracts = [load_contract(name) for name in names]
-        run_automatic(contracts, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_)
+        _automatic(contracts, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_)
     extent = Extent.CLAUSES if not full else Extent.FAULTS if everything else Extent.CASES
     with ending(Exit.USAGE if contract else Exit.KIT, SpecError):
         planted = [chosen(load_contract(name), mutant, extent) for name in names]
@@ -155,7 +94,7 @@ def selfcheck(
     kills: list[Kill] = []
     with ending(Exit.KIT, ListingError, WorkerError):
         for one in planted:
-            found = {kill.mutant.name: kill for kill in kills_of(one, jobs)}
+            found = {kill.mutant.name: kill for kill in kills_of(one, jobs, say=_say)}
             kills += [found[each.name] for each in one.chosen]
     problems = [f"{one.contract.name}: {text}" for one in planted for text in problems_of(one.contract) if not mutant]
     if not kills:
@@ -168,41 +107,9 @@ def selfcheck(
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
 
 
-def chosen(contract: Contract, names: Sequence[str] | None, extent: Extent) -> Planted:
-    """Those of the contract that have these names, or all."""
-    declared = load_mutants(contract.name)
-    of_names = [each for each in declared.planted if not names or each.name in names]
-    return Planted(contract, declared, of_names, extent, plan_of(contract))
-
-
-def kills_of(planted: Planted, jobs: int) -> Iterator[Kill]:
-    """What came of each bug, as it comes."""
-    if not planted.chosen:
-        return
-    by_name = {each.name: each for each in planted.chosen}
-    contract = planted.contract.name
-    sites = listed(contract)[0] if planted.traced else Sites(contract, {})
-    with Workers(Beginning(contract, VALUES, sites.files), jobs=min(jobs, len(by_name))) as workers:
-        if planted.traced:
-            stores = {each.name: planted.store_of(each) for each in planted.chosen}
-            traced = traces(workers, stores=tuple(dict.fromkeys(stores.values())), cases=planted.traced)
-            planted = replace(planted, unmet=unmet_cases(sites, traced, stores))
-        for harvest in workers.results([planted.task(each) for each in planted.chosen], Harvest):
-            yield _kill(planted, by_name[harvest.mutant], harvest)
-
-
-def _kill(planted: Planted, mutant: Mutant, harvest: Harvest) -> Kill:
-    task = planted.task(mutant)
-    kill = (
-        Kill(mutant, {}, (harvest.problem,))
-        if harvest.problem
-        else judge_kill(mutant, harvest.shown, due=(*task.cases, *task.faults))
-    )
-    good = "killed" if mutant.must_fail else "accused of nothing"
-    err().print(good if kill.as_declared else in_style("NOT AS DECLARED", "bold red"), mutant.name)
-    for line in kill.missed:
-        err().print(f"    {line}")
-    return kill
+def _say(text: str) -> None:
+    """A line of progress."""
+    err().print(text)
 
 
 def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
@@ -245,3 +152,72 @@ def _write_baseline(contract: Contract) -> None:
     path.write_text(baseline_json(contract, verdicts), encoding="utf-8")
     testable = sum(clause.proof is Proof.RUN for clause in contract.clauses.values())
     err().print(f"wrote {path.name} of {contract.name} ({testable} clauses to prove by a run)")
+
+
+def _automatic(
+    contracts: Sequence[Contract],
+    *,
+    count: int,
+    seed: str,
+    only: Sequence[str],
+    minutes: float,
+    jobs: int,
+    format_: Format,
+) -> NoReturn:
+    """Try the mutants of each contract and print the scores. Exit 20 if too many survive, or the list is wrong."""
+    with ending(Exit.KIT, ListingError, WorkerError):
+        scores = [
+            score_of(contract, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs, say=_say)
+            for contract in contracts
+        ]
+    known = {site.id for score in scores for site in score.drawn}
+    if unknown := set(only) - known:
+        stop(Exit.USAGE, f"unknown mutant {', '.join(sorted(unknown))}; the survivors of a run are printed with theirs")
+    # A mutant that is repeated need not be a part of a whole score.
+    good = not any(score.problems if only else score.complaints for score in scores)
+    if format_ is Format.JSON:
+        print_json({"good": good, "contracts": [_score_json(score) for score in scores]})
+    else:
+        for score in scores:
+            _print_score(score)
+    raise typer.Exit(int(Exit.OK if good else Exit.KIT))
+
+
+def _print_score(score: Score) -> None:
+    console = out()
+    for site in score.survivors:
+        outcome = score.outcomes[site.id]
+        console.print(
+            f"{outcome.end.value}: {site.id} in {site.function or 'no function'}, after {outcome.tried} tests"
+        )
+        for line in difference(site, source_of(site)).splitlines():
+            console.print(line, highlight=False, soft_wrap=True)
+        if outcome.detail:
+            console.print(outcome.detail)
+        console.print(
+            f"again: holdfast selfcheck --automatic --contract {score.contract} --seed {score.seed} --only {site.id}",
+            soft_wrap=True,
+        )
+    for text in score.complaints:
+        console.print(text, style="red")
+    console.print(score.sentence(), soft_wrap=True)
+
+
+def _score_json(score: Score) -> dict[str, object]:
+    return {
+        **members(score, "contract", "seed", "sites"),
+        "tried": len(score.drawn),
+        "killed": score.killed,
+        "equivalent": score.listed,
+        **members(score, "ends", "complaints"),
+        "mutants": [
+            {
+                **members(site, "id", "function", "operator"),
+                **members(outcome, "end", "tried", "seconds"),
+                "by": None if outcome.by is None else outcome.by.case,
+                **members(outcome, "verdict", "detail"),
+                "difference": difference(site, source_of(site)),
+            }
+            for site, outcome in ((site, score.outcomes[site.id]) for site in score.drawn)
+        ],
+    }

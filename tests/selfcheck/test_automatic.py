@@ -13,10 +13,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.conformance.cli.automatic import Score, difference
 from holdfast.conformance.selfcheck.automatic import (
     ListingError,
+    Score,
     attacks,
+    difference,
     drawn,
     equivalents,
     listed,

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.cli.selfcheck import Extent, Planted
 from holdfast.conformance.run.baselines import Policy, load_baseline
 from holdfast.conformance.run.plan import plan_of
-from holdfast.conformance.selfcheck.kills import judge_kill, unmet_cases
+from holdfast.conformance.selfcheck.kills import Extent, Planted, judge_kill, unmet_cases
 from holdfast.conformance.selfcheck.tasks import Shown, Sites, Traced, Trial
 from holdfast.specs import contract_names, load_contract, schema
 from holdfast.specs.mutants import Caught, Mutant, load_mutants
