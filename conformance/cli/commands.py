@@ -31,14 +31,14 @@ SDK = Branch(
 VECTORS = Branch(
     "Canonicalisation vectors (RFC 8785) by the million: generate them, and verify SDKs in any language on them.",
     {
-        "generate": Entry("vectors.generate:generate"),
+        "generate": Entry("vectors.streams:generate"),
         "verify": Entry("vectors.verify:verify", settings=REST),
-        "es6": Entry("vectors.es6:es6"),
+        "es6": Entry("vectors.streams:es6"),
         "parity": Entry("vectors.parity:parity"),
         "show": Entry("vectors.show:show", settings=REST),
         "sdk": SDK,
         "lint": Entry("lint:vectors"),
-        "fingerprints": Entry("vectors.fingerprints:fingerprints"),
+        "fingerprints": Entry("vectors.streams:fingerprints"),
     },
 )
 
@@ -53,7 +53,7 @@ class Commands(Group):
         "minimise": Entry("again:minimise", settings=REST),
         "new-adapter": Entry("new_adapter:new_adapter"),
         "fuzz": Entry("fuzz:fuzz", settings=REST),
-        "list": Entry("explain.listing:list_"),
+        "list": Entry("explain.command:list_"),
         "explain": Entry("explain.command:explain"),
         "crash": Entry("crash:crash", settings=REST),
         # A DSN that was not quoted must not be shown in an error about its second half.

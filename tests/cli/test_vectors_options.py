@@ -18,9 +18,7 @@ import holdfast.vectors.jcs.es6.job
 import holdfast.vectors.jcs.spark.numbers
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.console import Format, PlainConsole
-from holdfast.conformance.cli.vectors import es6 as numbers
-from holdfast.conformance.cli.vectors import fingerprints as fingerprints_command
-from holdfast.conformance.cli.vectors.es6 import es6
+from holdfast.conformance.cli.vectors import streams
 from holdfast.conformance.cli.vectors.spark import Seed
 from holdfast.specs import schema
 from holdfast.vectors.jcs.es6.job import PUBLISHED, Es6Result
@@ -40,15 +38,15 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def working(*_: object) -> Iterator[Any]:
         yield SimpleNamespace(spark=None, progress=SimpleNamespace(show=None))
 
-    monkeypatch.setattr(numbers, "working", working)
-    monkeypatch.setattr(numbers, "target_of", lambda *_: SimpleNamespace(command=None))
+    monkeypatch.setattr(streams, "working", working)
+    monkeypatch.setattr(streams, "target_of", lambda *_: SimpleNamespace(command=None))
 
 
 def _ends(monkeypatch: pytest.MonkeyPatch, numbers: NumberResult | None, format_: Format = Format.TEXT) -> int:
     monkeypatch.setattr(holdfast.vectors.jcs.es6.job, "run", lambda *_, **__: MATCHING)
     monkeypatch.setattr(holdfast.vectors.jcs.spark.numbers, "verify_numbers", lambda *_, **__: numbers)
     with pytest.raises(typer.Exit) as caught:
-        es6(1000, None if numbers is None else "reference", format_=format_)
+        streams.es6(1000, None if numbers is None else "reference", format_=format_)
     return caught.value.exit_code
 
 
@@ -67,7 +65,7 @@ def test_lines_that_did_not_come_are_not_proven_and_wrong_ones_are_a_fault_of_th
 
     monkeypatch.setattr(holdfast.vectors.jcs.es6.job, "run", run)
     with pytest.raises(typer.Exit) as caught:
-        es6(1000)
+        streams.es6(1000)
     assert caught.value.exit_code == status
     assert said in capsys.readouterr().err
 
@@ -189,12 +187,12 @@ def test_fingerprints_says_of_which_seed_they_are(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = SimpleNamespace(spark=None, progress=SimpleNamespace(show=None))
-    monkeypatch.setattr(fingerprints_command, "working", lambda *_: contextlib.nullcontext(work))
+    monkeypatch.setattr(streams, "working", lambda *_: contextlib.nullcontext(work))
     families = [Family("rs4a.logical_request_key", 5, 3, 3, 0, 0, ())] * 2
-    monkeypatch.setattr(fingerprints_command, "check_fingerprints", lambda *_, **__: families)
-    monkeypatch.setattr(fingerprints_command, "out", lambda: PlainConsole(width=80))
+    monkeypatch.setattr(streams, "check_fingerprints", lambda *_, **__: families)
+    monkeypatch.setattr(streams, "out", lambda: PlainConsole(width=80))
     with pytest.raises(typer.Exit):
-        fingerprints_command.fingerprints(5, seed=77)
+        streams.fingerprints(5, seed=77)
     said = capsys.readouterr().out
     assert "5 requests, seed 77" in said
     is_readable(said, 80, ("rs4a.logical_request_key", "differing"))

@@ -1,21 +1,27 @@
-"""`holdfast explain NAME`: everything the kit knows about a clause, a case, a method, a reason or a contract."""
+"""`holdfast list` and `holdfast explain`: what the kit knows, as a table, as a matrix, and about one name."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from enum import Enum, unique
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Column, Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, members, out, print_json, stop, table_of
 from holdfast.conformance.cli.explain import described
 from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.run.plan import plan_of
-from holdfast.conformance.verdict import Exit
+from holdfast.conformance.verdict import Exit, Verdict
+from holdfast.reports.evidence import EvidenceError, read_evidence
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
+from holdfast.specs.cells import cells_of, coverage, covered, rows_of
 from holdfast.specs.errors import meant
+from holdfast.specs.matrix import Attack, Matrix, attack_of, load_matrix
+from holdfast.vectors.taxonomy import Category
 
 
 def explain(
@@ -42,9 +48,6 @@ def explain(
     if evidence is not None and not matrix:
         stop(Exit.USAGE, "--evidence belongs to --matrix, and says in which run cases have to conform")
     if matrix:
-        # The readers of a run take longer to import than most explanations take.
-        from holdfast.conformance.cli.explain.matrix import explain_matrix
-
         explain_matrix(name, contract, evidence, format_)
         return
     known_contracts([] if contract is None else [contract])
@@ -124,3 +127,195 @@ def _write(docs: Path, contracts: Sequence[Contract]) -> None:
         out().print(f"wrote {place}")
     (docs / COMMANDS).write_text(commands_page(), encoding="utf-8")
     out().print(f"wrote {docs / COMMANDS}")
+
+
+# Left out of a table, where the rest needs the room.
+_FOR_PROGRAMS = frozenset({"scripted", "form", "provocations", "digest"})
+
+
+@unique
+class What(Enum):
+    """What can be listed."""
+
+    CONTRACTS = "contracts"
+    CLAUSES = "clauses"
+    CASES = "cases"
+    METHODS = "methods"
+    REASONS = "reasons"
+    VECTORS = "vectors"
+
+
+def list_(
+    what: Annotated[What, typer.Argument(help="what to list")],
+    contract: Annotated[list[str] | None, typer.Option("--contract", help="only of this contract; repeat")] = None,
+    format_: OutputFormat = Format.TEXT,
+) -> None:
+    """List contracts, clauses, cases, methods, reasons, or the categories of `vectors verify`."""
+    with ending(Exit.USAGE, SpecError):
+        contracts = [load_contract(name) for name in (contract or contract_names())]
+    rows = _rows(what, contracts)
+    if format_ is Format.JSON:
+        print_json({"list": what.value, "rows": rows})
+        return
+    if not rows:
+        out().print(f"no {what.value}")
+        return
+    names = [name for name in rows[0] if name not in _FOR_PROGRAMS]
+    values = ([row[name] for name in names] for row in rows)
+    cells = [[", ".join(each) if isinstance(each, list) else str(each) for each in row] for row in values]
+    if not out().is_terminal:
+        out().print_lines(_lines([names, *cells]))
+        return
+    table = table_of(*names)
+    for row in cells:
+        table.add_row(*row)
+    out().print_table(table)
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A row a line, for a pipe: in columns, and never broken."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
+    if what is What.CONTRACTS:
+        return [
+            {
+                "contract": c.name,
+                **members(c, "version"),
+                "clauses": len(c.clauses),
+                "cases": len(plan_of(c)),
+                **members(c, "title", "digest"),
+            }
+            for c in contracts
+        ]
+    if what is What.CLAUSES:
+        return [
+            {
+                "clause": clause.id,
+                **members(clause, "level", "basis", "proof"),
+                "cases": sum(clause.id in case.clauses for case in plan),
+                **members(clause, "text"),
+            }
+            for c, plan in [(c, plan_of(c)) for c in contracts]
+            for clause in c.clauses.values()
+        ]
+    if what is What.METHODS:
+        return [
+            {"method": method.name, "contract": c.name, **members(method, "group", "effects", "reasons", "title")}
+            for c in contracts
+            for method in c.methods.values()
+        ]
+    if what is What.CASES:
+        return [
+            {"case": case.id, **members(case, "clauses", "scripted", "form", "provocations", "title")}
+            for c in contracts
+            for case in plan_of(c)
+        ]
+    if what is What.VECTORS:
+        return [
+            {"category": each.value, "due": "refused" if each.refused else "accepted", "title": each.title}
+            for each in Category
+        ]
+    return [
+        {"reason": reason.name, "contract": c.name, **members(reason, "audit_records", "meaning")}
+        for c in contracts
+        for reason in c.reasons.values()
+    ]
+
+
+def explain_matrix(name: str | None, contract: str | None, evidence: Path | None, format_: Format) -> None:
+    """Print it. `evidence` is a run whose cases count."""
+    named = {each for each in (name, contract) if each is not None}
+    if len(named) != 1 or not named <= set(contract_names()):
+        known, got = ", ".join(contract_names()), ", ".join(sorted(named)) or "none"
+        stop(Exit.USAGE, f"--matrix: expected the name of one contract, got {got}; known contracts: {known}")
+    with ending(Exit.KIT, SpecError):
+        loaded = load_contract(named.pop())
+        matrix = load_matrix(loaded.name)
+    if matrix is None:
+        stop(Exit.USAGE, f"--matrix: {loaded.name} has no matrix.yaml; docs/matrix.md says how one is made")
+    conforming: Set[str] | None = None
+    if evidence is not None:
+        with ending(Exit.USAGE, EvidenceError):
+            run = read_evidence(evidence)
+        conforming = {line.case for line in run.verdicts if line.verdict == Verdict.CONFORMS.value}
+    data = matrix_data(loaded, matrix, conforming)
+    if format_ is Format.JSON:
+        print_json(data)
+        return
+    console = out()
+    console.print_table(_table(loaded, data))
+    console.print_lines(_left(data))
+    console.print_lines([_summed(data) if conforming is None else coverage(loaded, matrix, conforming)])
+
+
+def matrix_data(contract: Contract, matrix: Matrix, conforming: Set[str] | None) -> dict[str, Any]:
+    """The matrix as plain JSON (explain.schema.json). `conforming` are the cases of a run, if there is one."""
+    filled = None if conforming is None else covered(matrix, conforming)
+    cells = [
+        {
+            "operation": name,
+            "cell": each,
+            "by": list(row.cells.get(each, ())),
+            "exception": row.excepted().get(each),
+            "open": row.left().get(each),
+            "filled": None if filled is None else (name, each) in filled,
+        }
+        for name, row in rows_of(contract, matrix).items()
+        for each in cells_of(contract, name, row, horizon=matrix.horizon)
+    ]
+    return {
+        "contract": f"{contract.name} {contract.version}",
+        "cells": len(cells),
+        "open": sum(one["open"] is not None for one in cells),
+        "excepted": sum(one["exception"] is not None for one in cells),
+        "filled": None if filled is None else len(filled),
+        "matrix": cells,
+    }
+
+
+def _table(contract: Contract, data: Mapping[str, Any]) -> Table:
+    """One line for each operation and attack: how many of its cells are filled, by how many cases, with which first."""
+    is_of_a_run = data["filled"] is not None
+    words = (Column(each, no_wrap=True) for each in ("operation", "attack"))
+    numbers = (Column(each, justify="right", no_wrap=True) for each in ("cells", "conform" if is_of_a_run else "cases"))
+    title = f"{contract.name} {contract.version}: the matrix"
+    table = table_of(*words, *numbers, "filled by", title=title)
+    for (operation, attack), cells in _by_attack(data).items():
+        ids = list(dict.fromkeys(case for one in cells for case in one["by"]))
+        named = sum(bool(one["by"]) for one in cells)
+        count = sum(one["filled"] for one in cells) if is_of_a_run else len(ids)
+        more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        excepted = sum(one["exception"] is not None for one in cells)
+        filled = ids[0] + more if ids else "exception" if excepted == len(cells) else "open"
+        table.add_row(operation, attack.value, f"{named}/{len(cells)}", str(count), filled)
+    return table
+
+
+def _by_attack(data: Mapping[str, Any]) -> Mapping[tuple[str, Attack], list[dict[str, Any]]]:
+    found: dict[tuple[str, Attack], list[dict[str, Any]]] = {}
+    for one in data["matrix"]:
+        found.setdefault((one["operation"], attack_of(one["cell"])), []).append(one)
+    return found
+
+
+def _left(data: Mapping[str, Any]) -> Iterator[str]:
+    """The exceptions and the open cells, by their reasons."""
+    for what in ("exception", "open"):
+        reasons: dict[str, list[str]] = {}
+        for one in data["matrix"]:
+            if one[what] is not None:
+                reasons.setdefault(one[what], []).append(f"{one['operation']}: {one['cell']}")
+        for why, cells in reasons.items():
+            yield f"{what}: {why}"
+            yield from (f"  {each}" for each in cells)
+
+
+def _summed(data: Mapping[str, Any]) -> str:
+    filled = sum(bool(one["by"]) for one in data["matrix"])
+    return (
+        f"{data['contract']}: {filled} of {data['cells']} cells have a case, {data['excepted']} an exception, "
+        f"{data['open']} are open; --evidence RUN says which have one that conforms"
+    )
