@@ -52,7 +52,7 @@ class EvidenceFile:
         self._folder: int | None = None
         try:
             self._real = Path(_real(path))
-            self._partial = self._real.with_name(self._real.name + PARTIAL)
+            self._partial = Path(f"{self._real}{PARTIAL}")
             self._real.parent.mkdir(parents=True, exist_ok=True)
             self._folder = _locked(self._real.parent)
             set_aside(self._real)

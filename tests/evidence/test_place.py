@@ -53,6 +53,11 @@ def test_what_is_not_evidence_is_left_alone(kind: str, suffix: str, tmp_path: Pa
     assert entries(tmp_path) == {path.name}
 
 
+def test_the_root_is_a_folder_too() -> None:
+    with pytest.raises(EvidenceError, match="got a folder"):
+        EvidenceFile(Path("/"))
+
+
 def test_a_file_of_others_under_the_name_of_an_older_run_is_left_alone(write_run: Callable[[], Path]) -> None:
     path = write_run()
     mine = path.with_name("run.jsonl.previous")
