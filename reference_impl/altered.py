@@ -79,14 +79,16 @@ def patched(mutant: str) -> tuple[Patch, ...]:
     for contract, folder in contract_folders().items():
         path = folder / "mutants.yaml"
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        entry = re.search(_ENTRY.format(re.escape(mutant)), text, re.MULTILINE)
+        # The expression alone is tried at every line of every contract.
+        is_here = f"- name: {mutant}\n" in text
+        entry = re.search(_ENTRY.format(re.escape(mutant)), text, re.MULTILINE) if is_here else None
         if entry is not None:
             import msgspec
-            import yaml
 
             from holdfast.specs.mutants import Patched
+            from holdfast.specs.yamlfile import parse_yaml
 
-            (found,) = yaml.safe_load(entry.group())
+            (found,) = parse_yaml(entry.group(), name=str(path))
             body = {part: value for part, value in found.items() if part in Patched.__struct_encode_fields__}
             changes = msgspec.convert(body, Patched).patch
             return tuple(_patch(contract, each.at, each.was, each.text) for each in changes)
@@ -101,7 +103,7 @@ def _patch(contract: str, at: str, was: str, now: str) -> Patch:
     if not path.is_file():
         raise PatchError(f"patch at {at}: expected a module below {_PACKAGE}, and a function of it")
     source = path.read_bytes()
-    node: Any = ast.parse(source)
+    node: Any = _parsed(source)
     for name in names:
         inner = [each for each in _definitions(node) if each.name == name]
         if len(inner) != 1:
@@ -122,6 +124,11 @@ def _patch(contract: str, at: str, was: str, now: str) -> Patch:
     alteration = Alteration(contract, module, digest, start, start + len(old), new.decode())
     is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     return Patch(alteration, (file, range(first, last + 1)) if is_function else None)
+
+
+@cache
+def _parsed(source: bytes) -> ast.Module:
+    return ast.parse(source)
 
 
 def _places(source: bytes, begin: int, end: int, was: str, now: str) -> Iterator[tuple[int, bytes, bytes]]:
