@@ -117,22 +117,14 @@ def test_clone_has_everything_that_copying_a_table_would_lose(
     ],
 )
 def test_clone_that_differs_in_anything_is_no_evidence(
-    change: str,
-    undone: str,
-    words: str,
-    live: psycopg.Connection[object],
-    live_server: LiveServer,
-    clones: Scratch,
+    change: str, undone: str, words: str, live: psycopg.Connection[object], live_server: LiveServer, clones: Scratch
 ) -> None:
     dsn, kept = live_server.dsn_of(DATABASE), _kept_by(clones)
     live.execute(change.encode())
     snapshot = snapshot_of(dsn, SURFACE)
     # The dump comes later than the snapshot, and no longer has it.
     live.execute(undone.encode())
-    with (
-        pytest.raises(LostError, match=words),
-        clone_of(dsn, SURFACE, snapshot, clones),
-    ):
+    with pytest.raises(LostError, match=words), clone_of(dsn, SURFACE, snapshot, clones):
         pytest.fail("a clone was handed out")
     assert _kept_by(clones) == kept
 
@@ -270,10 +262,7 @@ def test_text_of_a_view_from_an_older_server_is_no_difference_and_its_rights_are
             with clone_of(dsn, SURFACE, described, clones) as made:
                 assert made.failed == ()
         else:
-            with (
-                pytest.raises(LostError, match="views lacks"),
-                clone_of(dsn, SURFACE, described, clones),
-            ):
+            with pytest.raises(LostError, match="views lacks"), clone_of(dsn, SURFACE, described, clones):
                 pytest.fail("a clone was handed out")
 
 

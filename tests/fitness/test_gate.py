@@ -114,10 +114,7 @@ OTHER = "sha256:" + "0" * 64
         ({"used": False}, "nothing that the adapter accepted was seen"),
         ({"dialect": "sqlite"}, "the run was made on sqlite, the proof is of postgresql"),
         ({"schema_digest": OTHER}, "the digest of the run's schema is not that"),
-        (
-            {"parts": {"effect": Relation("lab", "consumed_request")}},
-            "used the relations effect lab.consumed",
-        ),
+        ({"parts": {"effect": Relation("lab", "consumed_request")}}, "used the relations effect lab.consumed"),
     ],
 )
 def test_a_run_on_another_store_holds_and_the_reason_says_what_differs(

@@ -229,12 +229,9 @@ def test_what_the_role_may_not_read_is_named_and_leaves_the_surface_unproven(
 
 
 def _cron(connection: psycopg.Connection[Any]) -> None:
-    connection.execute("CREATE SCHEMA cron")
     connection.execute(
-        "CREATE TABLE cron.job (schedule text, command text, username text, database text, active boolean)"
-    )
-    connection.execute(
-        "INSERT INTO cron.job VALUES ('@daily', 'DELETE FROM rs4a_replay.registration', 'postgres', 'registry', true)"
+        "CREATE SCHEMA cron; CREATE TABLE cron.job (schedule text, command text, username text, database text, active "
+        "bool); INSERT INTO cron.job VALUES ('@daily', 'DELETE FROM rs4a_replay.registration', 'x', 'registry', true)"
     )
 
 

@@ -46,7 +46,6 @@ SAID = {
     "datetime('now', '+01:00')": Sense.UNCLEAR,
     "'2030-01-01'": Sense.INSTANT,
     "1893456000": Sense.INSTANT,
-    "1893456000000": Sense.INSTANT,
     "0x70DBD880": Sense.INSTANT,
     "+1.893456e9": Sense.INSTANT,
     "'20300101'": Sense.INSTANT,
