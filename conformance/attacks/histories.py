@@ -229,6 +229,11 @@ def mixed(dice: Random, kinds: Mapping[str, int], count: int, scenes: Iterable[S
     return parts
 
 
+def in_turn(cards: Sequence[W], number: int, count: int) -> list[W]:
+    """So many cards for the history with this number: all have had their turn before one has another."""
+    return [cards[(number * count + at) % len(cards)] for at in range(count)]
+
+
 class Deck(Generic[W]):
     """Deals every card once, in an order that the dice draw, before it deals any again. `first` come before all."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.attacks.bench import Bench
-from holdfast.conformance.attacks.histories import HistoryRunner, PossibleStates, run_histories
+from holdfast.conformance.attacks.histories import HistoryRunner, PossibleStates, in_turn, run_histories
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs import load_contract
@@ -173,6 +173,10 @@ def test_a_history_goes_on_behind_what_it_reports() -> None:
     shut.opens = False
     assert judged(shut).verdict is Verdict.WRONG_REASON
     assert "[5]" in judged(shut).detail
+
+
+def test_each_scene_has_its_turn_before_one_comes_again() -> None:
+    assert "".join(scene for number in range(4) for scene in in_turn("abcde", number, 2)) == "abcdeabc"
 
 
 def test_worlds_are_those_that_an_answer_leaves() -> None:

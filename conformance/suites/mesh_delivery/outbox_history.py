@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from holdfast.conformance.attacks.any_history import HistoryModel, Now, Step
-from holdfast.conformance.attacks.histories import mixed
+from holdfast.conformance.attacks.histories import in_turn, mixed
 from holdfast.conformance.attacks.model import Call, Observation
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, format_instant
@@ -65,6 +65,8 @@ _SCENES = (
     ("new", "unavailable", "same", "deliver"),
     ("new", "first", "weeks", "deliver", "same"),
 )
+# The same by one process, which may die: what it has tried before, and then left in flight, is sent again.
+_DYING = (("new", "unavailable", "late", "die", "late", "deliver"),)
 # The same with a second process.
 _TOGETHER = (
     ("new", "beside", "same", "deliver"),
@@ -94,9 +96,9 @@ class OutboxHistory(OutboxModel, HistoryModel[Outbox]):
 
     def history(self, now: Now[Outbox], dice: Random, number: int) -> Iterator[Step]:
         """See `attacks.any_history.HistoryModel`. What is left is delivered once the broker takes it."""
-        del number
         is_one = self.workers == 1
-        scenes = [*dice.sample(_SCENES, _ALONE), *([] if is_one else dice.sample(_TOGETHER, _BESIDE))]
+        scenes = in_turn((*_DYING, *_SCENES) if is_one else _SCENES, number, _ALONE)
+        scenes += [] if is_one else in_turn(_TOGETHER, number, _BESIDE)
         yield Step(deliver(()))
         for at, scene in enumerate(mixed(dice, {**_KINDS, **(_OF_ONE if is_one else _OF_TWO)}, _LENGTH, scenes)):
             for what in scene:
@@ -111,8 +113,9 @@ class OutboxHistory(OutboxModel, HistoryModel[Outbox]):
                 yield Step(self._sends(what, dice, name, worker))
             case "deliver":
                 yield from self._rounds(now, _answers(dice), worker)
-            case "clock" | "back" | "weeks":
-                yield Step(None, dice.choice({"clock": _SPANS, "back": ("-10m", "-7h"), "weeks": ("+9d",)}[what]))
+            case "clock" | "back" | "late" | "weeks":
+                spans = {"clock": _SPANS, "back": ("-10m", "-7h"), "late": ("+5h",), "weeks": ("+9d",)}
+                yield Step(None, dice.choice(spans[what]))
             case "edge":
                 yield from self._edge(now.state, dice)
             case "requeue":
@@ -211,22 +214,20 @@ class OfTwoProcesses(OutboxHistory):
 
 
 class EveryAnswer(OutboxHistory):
-    """Each kind of answer once, to a first attempt or to a second."""
+    """Each kind of answer once: in every other history to a first attempt, else to a second."""
 
     relations: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def history(self, now: Now[Outbox], dice: Random, number: int) -> Iterator[Step]:
         """See `attacks.any_history.HistoryModel`. A round for every few kinds, each to a send of its own."""
-        del number
         quick = dice.sample(others := [each for each in ANSWERS if each not in (*SLOW, _LAST)], len(others))
         # No two for which a daemon waits in one round. What asks for a long pause is last: then all is too old.
         late, drip = sorted(SLOW)
-        kinds = [late, *quick[: len(NAMES)], drip, *quick[len(NAMES) :], _LAST]
-        for at in range(0, len(kinds), len(NAMES)):
-            group = kinds[at : at + len(NAMES)]
+        kinds = [late, *quick[: len(NAMES)], drip, *quick[len(NAMES) :]]
+        for group in (*(kinds[at : at + len(NAMES)] for at in range(0, len(kinds), len(NAMES))), (_LAST,)):
             for kind in group:
                 yield Step(send({**_args(dice), "client_message_id": f"row-{kind}"}))
-            if dice.random() < 0.5 and _LAST not in group:
+            if number % 2 and _LAST not in group:
                 yield from self._rounds(now, ("unavailable",) * len(ANSWERS), 0)
                 yield Step(None, "+10m")
             yield from self._rounds(now, group, 0)
