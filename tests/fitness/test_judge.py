@@ -419,6 +419,7 @@ CHANGES: dict[str, tuple[str, *tuple[_Edit, ...]]] = {
             "@ ~ '^(a|b)[0-9]{6}$'::text", r"@ ~ '^\d{6}$|^[[:digit:]]{7}$'::text", "@ ~ '^(?:[0-9]{3}-)?[0-9]$'::text",
             "@ ~~ 'n-____'::text", "(@ = 'a'::text) OR (@ ~ '^[0-9]{6}$'::text)", "length(@) = ANY (ARRAY[5, 6])",
             "length(@) = ANY ('{5,6}'::integer[])", "(length(@) = 5) OR (length(@) = 6)", "6 >= length(@)",
+            "@ ~* '^[0-9a-f]{6}$'::text", "@ ~ similar_to_escape('[0-9a-f]{6}'::text)", "\"left\"(@, 6) = @",
             "NOT ((length(@) > 6) OR (length(@) < 2))", "((length(@))::bigint < 7) IS TRUE", "bit_length(@) <= 80",
         )
     },

@@ -142,6 +142,20 @@ def of_like(text: str) -> str:
     return f"^{''.join(words.get(each) or f'[{each.lower()}{each.upper()}]' for each in text)}$"
 
 
+def of_similar(text: str) -> str:
+    """A pattern of SIMILAR TO as one of PostgreSQL."""
+    return f"^(?:{text.replace('%', '.*').replace('_', '.')})$"
+
+
+def of_any_case(text: str) -> str:
+    """A pattern that does not look at case, as one that names both cases."""
+
+    def both(found: re.Match[str]) -> str:
+        return f"[{found[1]}{found[1].swapcase()}]" if found[1] else f"[{found[0]}{found[0].swapcase()}]"
+
+    return re.sub(r"\[([^\\\[\]]+)\]|(?<!\\)[A-Za-z]", both, text)
+
+
 def of_glob(text: str) -> str:
     """A pattern of GLOB as one of PostgreSQL."""
     words = {"*": ".*", "?": ".", "[": "[", **{each: f"\\{each}" for each in "\\^$.|+()]{}"}}
@@ -260,6 +274,8 @@ def _room(conditions: Sequence[str], column: str, *, of_bytes: bool, longest: in
         for most, how, in_bytes in _lengths(conditions, column)
     ]
     patterns = _found(rf"{subject} ~ '([^']*)'::text", conditions)
+    patterns += map(of_any_case, _found(rf"{subject} ~\* '([^']*)'::text", conditions))
+    patterns += map(of_similar, _found(rf"{subject} ~ similar_to_escape\('([^']*)'::text\)", conditions))
     patterns += map(of_glob, _found(rf"{bare} glob '([^']*)'", conditions))
     patterns += map(of_like, _found(rf"{subject} (?:~~|like) '([^']*)'(?:::text)?", conditions))
     rooms = [room_of_ways(ways_of(text)) for text in patterns]
@@ -302,7 +318,11 @@ def _lengths(conditions: Sequence[str], column: str) -> Iterator[tuple[int, str,
     long = rf"\(?(?:(?P<bytes>{of_bytes}|(?P<bits>bit_length)\({subject}\))|{of_text})\)?(?:::\w+)?"
     one = re.compile(rf"{long} (?P<how>=|is|<=|<|BETWEEN \d+ AND) \(?'?(?P<most>\d+)'?\)?(?:::\w+)?")
     listed = re.compile(rf"{long} (?P<how>=) ANY \(\(*(?:ARRAY\[|'\{{)(?P<most>[\d, ]+)(?:\]|\}}'::\w+\[\])\)")
+    # The column is as long as what begins it.
+    begins = rf'"?(?:left|substr(?:ing)?|SUBSTRING)"? ?\( ?(?:{subject}|{bare})(?: FROM 1 FOR|(?: ?, 1)? ?,) (\d+) ?\)'
     for condition in conditions:
+        if found := re.fullmatch(rf"{begins} = {subject}|{subject} = {begins}", condition):
+            yield int(found[1] or found[2]), "<=", False
         if found := one.fullmatch(condition) or listed.fullmatch(condition):
             most = max(map(int, found["most"].split(",")))
             how = "<=" if found.re is listed else "=" if found["how"] == "is" else found["how"]

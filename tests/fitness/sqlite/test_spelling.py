@@ -107,6 +107,7 @@ def test_a_strict_table_needs_no_typeof() -> None:
         ("length(k) = 8 AND typeof(k) IN ('blob', 'text')", 160),
         ("length(k) = 8 AND typeof(k) = 'text'", 160),
         ("length(k) IN (5, 6)", 123),
+        ("k = substr(k, 1, 6)", 123),
         ("length(k) IS 5 OR 6 = length(k)", 121),
         ("NOT (length(k) > 6 OR k = '')", 123),
         ("NOT k GLOB '*[^01]*' AND (length(k) = 6 OR length(k) = 8)", 9),
