@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +21,7 @@ from holdfast.conformance.cli.console import (
     print_json,
     stop,
 )
+from holdfast.conformance.cli.places import put, unusable_file
 from holdfast.conformance.cli.verify.summary import artefacts_text
 from holdfast.conformance.gate.decision import (
     Expected,
@@ -30,7 +31,10 @@ from holdfast.conformance.gate.decision import (
     decide,
     parse_requirement,
 )
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.results import results_of
 from holdfast.conformance.verdict import Exit
+from holdfast.reports import ci
 from holdfast.reports.evidence import EvidenceError, Run, read_evidence
 from holdfast.specs import SpecError
 from holdfast.specs.typed import instant_text, json_of
@@ -69,6 +73,16 @@ def gate(
         bool, typer.Option("--allow-excused", help="take a run with excused MUSTs; one that failed open stays held")
     ] = False,
     max_age: Annotated[str, typer.Option(metavar="D", help="how old the run may be: 30m, 12h, 7d")] = "7d",
+    sarif: Annotated[Path | None, typer.Option(help="findings as SARIF 2.1.0 go here")] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="a summary in Markdown is appended here, as to $GITHUB_STEP_SUMMARY")
+    ] = None,
+    annotations: Annotated[
+        Path | None, typer.Option(help="commands that annotate a run of GitHub Actions go here, for `cat`")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="FILE", help="file of your repository at which they show findings")
+    ] = None,
     format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Decide whether a run proves what is required; exit 0 only if CAN_PROCEED = YES."""
@@ -76,6 +90,10 @@ def gate(
         requirements = [parse_requirement(name) for name in dict.fromkeys(require)]
     age = _age(max_age)
     proof = _proof(fitness, surface, server, challenge)
+    places = {"--sarif": sarif, "--summary": summary, "--annotations": annotations}
+    for option, place in places.items():
+        if place is not None and (problem := unusable_file(place)):
+            stop(Exit.USAGE, f"{option}: {problem}; name another file")
     expected = Expected(
         adapter_digest=_digest(adapter_digest),
         commit=commit,
@@ -97,11 +115,38 @@ def gate(
         expected=expected,
         path=run,
     )
+    if any(places.values()):
+        _show(evidence, requirements, decision, places, at=at or _file_of(evidence, run))
     if format_ is Format.JSON:
         print_json(decision_json(decision, evidence, requirements, path=run))
     else:
         print_decision(out(), decision, evidence, requirements, path=run)
     raise typer.Exit(int(decision.exit))
+
+
+def _show(
+    run: Run, required: Sequence[Requirement], decision: GateDecision, places: Mapping[str, Path | None], *, at: str
+) -> None:
+    """Write what a CI server shows. Ends the command where a file cannot be written."""
+    contracts = [each.contract for each in required]
+    plan = [planned for contract in contracts for planned in plan_of(contract)]
+    results = results_of(run, contracts, plan, status=decision.exit)
+    reasons = (f"{each.code.value}: {each.text}" for each in decision.reasons)
+    decided = ci.Decided(decision.can_proceed, tuple(reasons), decision.not_asked)
+    with ending(Exit.INCOMPLETE, OSError, before="expected to write what a CI server shows, got: "):
+        if place := places["--sarif"]:
+            put(place, ci.sarif(results, contracts, decided, file=at))
+        if place := places["--annotations"]:
+            put(place, ci.annotated(results, decided, file=at).encode())
+        if place := places["--summary"]:
+            with place.open("a", encoding="utf-8") as file:
+                file.write(ci.summary(results, decided))
+
+
+def _file_of(run: Run, path: Path) -> str:
+    """The first file of the adapter that lies in the current folder, or the evidence: where findings are shown."""
+    files = () if run.artefacts is None else run.artefacts.files
+    return next((each.path for each in files if Path(each.path).is_file()), path.as_posix())
 
 
 def _age(text: str) -> timedelta:

@@ -160,3 +160,26 @@ def test_the_whole_command_line_maps_usage_errors_to_64(tmp_path: Path, words: l
     root = Path(__file__).parents[2]
     done = warm.cold(warm.KIT, "gate", *words, cwd=tmp_path, env={"PYTHONPATH": str(root)})
     assert done.returncode == 64, done.stderr
+
+
+@pytest.mark.parametrize(("flaw", "status"), [(None, 0), ("accepts duplicates", 10)])
+def test_what_a_ci_server_shows_is_written_beside_the_decision(
+    bench: Bench, flaw: str | None, status: int, tmp_path: Path
+) -> None:
+    sarif, summary, notes = (tmp_path / name for name in ("found.sarif", "summary.md", "notes"))
+    summary.write_text("of another step\n", encoding="utf-8")
+    words = ("--sarif", str(sarif), "--summary", str(summary), "--annotations", str(notes), "--at", "src/shelf.py")
+    result = call(str(recent(bench, flaw=flaw)), "--require", "toy", *words)
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (status, f"CAN_PROCEED = {'NO' if status else 'YES'}")
+    (run,) = json.loads(sarif.read_text(encoding="utf-8"))["runs"]
+    shown = summary.read_text(encoding="utf-8")
+    assert shown.startswith("of another step\n## holdfast: CAN_PROCEED = ")
+    assert bool(run["results"]) == bool(notes.read_text(encoding="utf-8")) == bool(status)
+    assert ("toy/once/a-second-put-of-a-key-is-refused" in shown) == bool(status)
+    assert all("src/shelf.py" in json.dumps(found["locations"]) for found in run["results"])
+
+
+def test_a_place_for_a_ci_server_that_cannot_be_written_is_said_before_the_decision(good: str, tmp_path: Path) -> None:
+    result = call(good, "--require", "toy", "--sarif", str(tmp_path))
+    assert (result.exit_code, result.stdout) == (64, "")
+    assert "--sarif" in result.stderr
