@@ -69,10 +69,12 @@ class Place:
         if self.most in (None, 0):
             return 0.0 if self.most == 0 else math.inf
         classes = _CLASS.findall(text := self.inside or self.said)
-        few = len(expanded(re.sub(r"\\(.)", r"\1", _CLASS.sub("", text))))
+        few = len(expanded(re.sub(r"\\(.)", r"\1", _CLASS.sub("", text)))) + sum(
+            _CLASSES.get(each, 0) for each in classes
+        )
         one = room_of_ways(self.ways) if self.ways else ANY_BITS
-        if text and not text.startswith("^") and _CLASSES.keys() >= set(classes):
-            one = math.log2(sum(map(_CLASSES.__getitem__, classes)) + few)
+        if few and not text.startswith("^") and _CLASSES.keys() >= set(classes):
+            one = math.log2(few)
         return self.most * one + math.log2(max(self.most - self.least, 0) + 1)
 
 
@@ -80,7 +82,7 @@ def ways_of(pattern: str) -> tuple[tuple[Place, ...], ...]:
     """The ways that | parts, each between both anchors, as places; none for a pattern of another form."""
     try:
         found, at = _ways(pattern, 0, whole=True)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     return found if at == len(pattern) else ()
 

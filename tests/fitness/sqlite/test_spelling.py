@@ -118,6 +118,7 @@ def test_a_strict_table_needs_no_typeof() -> None:
         ("k GLOB 'a?[^b]'", 40),
         ("k GLOB 'abc'", 0),
         ("k GLOB 'a*'", math.inf),
+        ("k GLOB '[z-a]'", 20),
         ("k GLOB '[0-9'", math.inf),
         ("k NOT GLOB '*[^0-9a-f]*'", math.inf),
         ("length(k) >= 6", math.inf),
