@@ -36,6 +36,7 @@ VECTORS = Branch(
         "es6": Entry("vectors.streams:es6"),
         "parity": Entry("vectors.parity:parity"),
         "show": Entry("vectors.show:show", settings=REST),
+        "export": Entry("vectors.show:export"),
         "sdk": SDK,
         "lint": Entry("lint:vectors"),
         "fingerprints": Entry("vectors.streams:fingerprints"),

@@ -1,10 +1,11 @@
-"""`holdfast vectors show`: one document, and what each profile expects of it. It needs no Spark."""
+"""`holdfast vectors show` and `export`: documents, and what each profile expects of them. They need no Spark."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,12 +13,15 @@ import typer
 from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, stop
 from holdfast.conformance.cli.vectors.evidence import answer_json, verdict_of
 from holdfast.conformance.cli.vectors.sdk import looked_up
+from holdfast.conformance.cli.vectors.spark import Seed
 from holdfast.conformance.cli.vectors.verify import runnable
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 from holdfast.reports.plain import bytes_as_text
 from holdfast.servers.janitor import Janitor
 from holdfast.specs import SpecError
 from holdfast.vectors.jcs.construct import Row, row
+from holdfast.vectors.jcs.export import MOST
+from holdfast.vectors.jcs.export import export as export_rows
 from holdfast.vectors.jcs.frames import Answered, StartError, Status, run
 from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.ladder import rung
@@ -92,6 +96,22 @@ def show(
             out().print(f"and a process of the runner failed: {what}", style="bold red")
     verdict = Verdict.CONFORMS if finding is None else verdict_of(finding)
     raise typer.Exit(int(gravest([exit_of(verdict), *([Exit.INCOMPLETE] if failed else [])])))
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="new folder")],
+    count: Annotated[int, typer.Option("--count", min=0, max=MOST, help="how many generated rows")] = 10_000,
+    seed: Seed = 0,
+) -> None:
+    """Write committed vectors, the ladder of sizes and generated rows as JSON lines, for tests in any language.
+
+    With them come a schema, the versions, SHA-256 digests and the licence. It needs no Spark.
+    """
+    with ending(Exit.USAGE, ValueError, OSError, before="expected to write a new folder, got: "):
+        counts = export_rows(folder, count=count, seed=seed)
+    for name, rows in counts.items():
+        out().print(f"{folder / name}: {rows} documents")
+    out().print(f"`cd {folder} && sha256sum -c SHA256SUMS` checks them; schema.json says what a line holds")
 
 
 def _find(which: str, janitor: Janitor) -> Shown:
