@@ -56,7 +56,7 @@ class _Recorded:
 
 def repro(
     context: typer.Context, run: RunFile, case: CaseName, launcher: Launcher = None, recorded_command: Recorded = False
-) -> None:
+) -> Exit:
     """Run a case of a run once more, with its seed and its adapter, and show both transcripts side by side."""
     recorded, settings = _read(context, run, case, launcher, allowed=recorded_command)
     with greeted(settings, [recorded.contract]) as (engine, _):
@@ -71,12 +71,12 @@ def repro(
         console.print(f"stderr:   {line}")
     console.print("recorded:", styled(recorded.judged.verdict), recorded.judged.detail)
     console.print("now:     ", styled(found.judgement.verdict), found.judgement.detail)
-    raise typer.Exit(int(exit_of(found.judgement.verdict)))
+    return exit_of(found.judgement.verdict)
 
 
 def minimise(
     context: typer.Context, run: RunFile, case: CaseName, launcher: Launcher = None, recorded_command: Recorded = False
-) -> None:
+) -> Exit:
     """Make a case that failed shorter, as long as it fails in the same way, and show what is left."""
     recorded, settings = _read(context, run, case, launcher, allowed=recorded_command)
     if recorded.judged.verdict is Verdict.CONFORMS:
@@ -105,7 +105,7 @@ def minimise(
     for record in found.twin if side == "twin" and found.twin else found.main:
         console.print_lines(transcribed(record, None))
     console.print("verdict: ", styled(recorded.judged.verdict), recorded.judged.detail)
-    raise typer.Exit(int(exit_of(recorded.judged.verdict)))
+    return exit_of(recorded.judged.verdict)
 
 
 def _read(

@@ -101,7 +101,7 @@ def crash(
     ] = False,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every limit of time")] = 1.0,
     format_: OutputFormat = Format.TEXT,
-) -> None:
+) -> Exit:
     """Find out what a crash, a power loss or a full disk costs a store: `holdfast crash -- COMMAND…`.
 
     COMMAND gets its work directory as its last argument and speaks lines (docs/crash.md): it says READY, answers
@@ -175,7 +175,7 @@ def crash(
         again += ["--out", str(results)] if results != _OUTPUT else []
         again += ["--ops", str(ops), "--seed", str(seed), "--seconds", f"{seconds:g}", "--", *command]
         out().print(f"again: {shlex.join(again)}")
-    raise typer.Exit(int(status))
+    return status
 
 
 def _controlled(sweep: Sweep, command: Sequence[str]) -> None:

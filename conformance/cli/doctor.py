@@ -31,7 +31,7 @@ class Options(TargetOptions):
 
 
 @with_options(Options)
-def doctor(options: Options) -> None:
+def doctor(options: Options) -> Exit:
     """Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`."""
     contract, target = options.contract, options.target
     known_contracts([] if contract is None else [contract])
@@ -59,8 +59,8 @@ def doctor(options: Options) -> None:
         out().print_table(table)
     bad = [item for item in found if item.health is Health.BAD]
     if any(item.name in ("start", "hello", "launcher", _PREFLIGHT) for item in bad):
-        raise typer.Exit(int(Exit.ADAPTER))
-    raise typer.Exit(int(Exit.NON_CONFORMING if bad else Exit.OK))
+        return Exit.ADAPTER
+    return Exit.NON_CONFORMING if bad else Exit.OK
 
 
 def _preflights(settings: RunSettings, contract: str | None) -> list[Examination]:

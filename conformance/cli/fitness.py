@@ -30,12 +30,10 @@ from holdfast.conformance.fitness import view
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.deadline import TIMEOUT_S
 from holdfast.conformance.fitness.errors import FitnessError
-from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import FitnessJudgement, Reason, Standing, Status
 from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
 from holdfast.conformance.fitness.proof import ProofError, proof_json, write
 from holdfast.conformance.fitness.sqlite.live import path_of
-from holdfast.conformance.fitness.target import holds_secret, scrubbed
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.plain import cut
@@ -83,7 +81,7 @@ class Options:
 
 
 @with_options(Options)
-def fitness(options: Options) -> None:
+def fitness(options: Options) -> Exit:
     """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.
 
     The database is only read. What must be tried is tried on a copy of its schema on a scratch server. Relations that
@@ -94,9 +92,12 @@ def fitness(options: Options) -> None:
     Give the address of the server itself, not of a connection pooler such as PgBouncer: nothing is looked at through
     one.
     """
+    # The drivers of databases may not be installed, and the help needs none.
+    from holdfast.conformance.fitness.target import scrubbed
+
     dsn = options.dsn
     try:
-        status = assess_and_print(options)
+        return assess_and_print(options)
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     except (typer.Exit, JanitorLostError, MemoryError):
@@ -105,11 +106,12 @@ def fitness(options: Options) -> None:
         # As `main` does for every command, but a traceback may hold the DSN.
         err().print_lines(scrubbed(scrubbed(traceback.format_exc(), dsn), options.live_dsn or dsn).splitlines())
         stop(Exit.KIT, "this is a fault of the kit itself, please report it")
-    raise typer.Exit(int(status))
 
 
 def assess_and_print(options: Options) -> Exit:
     """Assess and print the result. Ends the command if the assessment is impossible."""
+    from holdfast.conformance.fitness.gather import Names, assess
+
     if options.context.args:
         # Not shown: with wrong quotes this may be a half of a DSN.
         stop(Exit.USAGE, f"expected one DSN, got {len(options.context.args)} words more; put the DSN in quotes")
@@ -150,6 +152,8 @@ def assess_and_print(options: Options) -> Exit:
 
 def _must_hold_no_secret(options: Options) -> None:
     """Names are shown in errors and stand in the proof: a DSN that slipped into one would be, too."""
+    from holdfast.conformance.fitness.target import holds_secret
+
     files = {**({} if options.policy is None else {"--policy": options.policy}), **options.outputs}
     named = {"--effect": options.effect, "--nonce": options.nonce, "--audit": options.audit, "--writer": options.writer}
     given = {**named, "--challenge": options.challenge, **{option: str(path) for option, path in files.items()}}

@@ -59,7 +59,7 @@ class Options(TargetOptions):
 
 
 @with_options(Options)
-def fuzz(options: Options) -> None:
+def fuzz(options: Options) -> Exit:
     """Send what no client should send to an implementation that is asked over HTTP."""
     names = known_contracts(options.contract)
     if options.url is None and options.start is None:
@@ -68,7 +68,7 @@ def fuzz(options: Options) -> None:
         stop(Exit.USAGE, f"--workdir: expected a folder, got {options.workdir}; make it first")
     parent = None if options.workdir is None else str(options.workdir.resolve())
     settings = options.settings_for(names, seed=options.seed or secrets.token_hex(16), workdir=parent)
-    raise typer.Exit(int(_run(options, settings)))
+    return _run(options, settings)
 
 
 def _run(options: Options, settings: RunSettings) -> Exit:

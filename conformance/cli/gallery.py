@@ -33,7 +33,7 @@ def run(
     publish: Publish = None,
     folder: Annotated[Path, typer.Option(help="where entries are installed")] = _CACHE,
     seed: Annotated[str, typer.Option(help="fixes keys and bodies")] = "gallery",
-) -> None:
+) -> Exit:
     """Install an entry from the public registries, verify it, and what does not conform twice more."""
     try:
         entry = read(name)
@@ -50,7 +50,7 @@ def run(
             text = page(name, entry, ran, version=holdfast.__version__, audience=audience)
             (parent / FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
             out().print(f"wrote {parent / FOLDER / name}.md")
-    raise typer.Exit(int(gravest(exit_of(Verdict(verdict)) for verdict in ran.verdicts.values())))
+    return gravest(exit_of(Verdict(verdict)) for verdict in ran.verdicts.values())
 
 
 def list_() -> None:

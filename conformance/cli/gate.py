@@ -84,7 +84,7 @@ def gate(
         str | None, typer.Option(metavar="FILE", help="file of your repository at which they show findings")
     ] = None,
     format_: OutputFormat = Format.TEXT,
-) -> None:
+) -> Exit:
     """Decide whether a run proves what is required; exit 0 only if CAN_PROCEED = YES."""
     with ending(Exit.USAGE, SpecError):
         requirements = [parse_requirement(name) for name in dict.fromkeys(require)]
@@ -121,7 +121,7 @@ def gate(
         print_json(decision_json(decision, evidence, requirements, path=run))
     else:
         print_decision(out(), decision, evidence, requirements, path=run)
-    raise typer.Exit(int(decision.exit))
+    return decision.exit
 
 
 def _show(

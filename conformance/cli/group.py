@@ -15,6 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from holdfast.conformance.verdict import Exit
+
 # typer has click within it or beside it, as its version goes; an option that is unknown has no class of typer's own.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 # The arguments after `--` belong to the adapter, its options included.
@@ -70,7 +72,7 @@ class QuietCommand(OnceCommand):
 _Options = TypeVar("_Options")
 
 
-def with_options(kind: Callable[..., _Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
+def with_options(kind: Callable[..., _Options]) -> Callable[[Callable[[_Options], Exit]], Callable[..., Exit]]:
     """A command that takes its arguments and options as one object: each field of the dataclass `kind` is one.
 
     Its own come first in the help, and then those that it inherits.
@@ -80,10 +82,10 @@ def with_options(kind: Callable[..., _Options]) -> Callable[[Callable[[_Options]
     fields = [one.replace(annotation=hints[one.name]) for one in signature.parameters.values()]
     fields.sort(key=lambda one: one.name not in kind.__annotations__)
 
-    def made(command: Callable[[_Options], None]) -> Callable[..., None]:
+    def made(command: Callable[[_Options], Exit]) -> Callable[..., Exit]:
         @wraps(command)
-        def call(**given: Any) -> None:
-            command(kind(**given))
+        def call(**given: Any) -> Exit:
+            return command(kind(**given))
 
         call.__annotations__ = hints
         call.__signature__ = signature.replace(parameters=fields)  # type: ignore[attr-defined]
@@ -157,6 +159,13 @@ def load(name: str, entry: Entry | Branch) -> Any:
         raise
     except Exception as error:
         raise LoadError(f"{type(error).__name__}: {error}") from error
+
+    @wraps(found)
+    def call(*words: Any, **options: Any) -> None:
+        # A command without a result ends with 0.
+        if (status := found(*words, **options)) is not None:
+            raise typer.Exit(int(status))
+
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(name, cls=entry.reads, context_settings=dict(entry.settings))(found)
+    single.command(name, cls=entry.reads, context_settings=dict(entry.settings))(call)
     return get_command(single)

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from enum import Enum, unique
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from msgspec import structs
@@ -42,12 +42,12 @@ def lint(
         typer.Option("--update", help="the cases were reviewed: write lock.json, and fit the matrix to the contract"),
     ] = False,
     format_: OutputFormat = Format.TEXT,
-) -> None:
+) -> Exit:
     """Check contracts, their cases and their mutants; exit 20 if something is wrong with the kit's own data."""
     if what is What.VECTORS:
         if contract or update:
             stop(Exit.USAGE, "--contract and --update belong to `holdfast lint specs`")
-        vectors(format_)
+        return vectors(format_)
     names = contract or list(contract_names())
     problems: list[str] = []
     for name in names:
@@ -62,23 +62,23 @@ def lint(
             problems += [f"{name}: {problem}" for problem in problems_of(loaded)]
         except SpecError as error:
             problems.append(str(error))
-    _report({"contracts": list(names), "problems": problems}, f"{what.value}: {len(names)} contracts,", format_)
+    return _report({"contracts": list(names), "problems": problems}, f"{what.value}: {len(names)} contracts,", format_)
 
 
-def vectors(format_: OutputFormat = Format.TEXT) -> NoReturn:
+def vectors(format_: OutputFormat = Format.TEXT) -> Exit:
     """Check the committed vectors: shapes, ids, twins, near misses, and every expected value that can be computed."""
     from holdfast.vectors.lint import lint as problems_of_vectors
 
-    _report({"problems": [str(problem) for problem in problems_of_vectors()]}, "vectors:", format_)
+    return _report({"problems": [str(problem) for problem in problems_of_vectors()]}, "vectors:", format_)
 
 
-def _report(found: Mapping[str, list[str]], what: str, format_: Format) -> NoReturn:
+def _report(found: Mapping[str, list[str]], what: str, format_: Format) -> Exit:
     problems = found["problems"]
     if format_ is Format.JSON:
         print_json(found)
     else:
         out().print_lines([*problems, f"{what} {len(problems)} problems"])
-    raise typer.Exit(int(Exit.KIT if problems else Exit.OK))
+    return Exit.KIT if problems else Exit.OK
 
 
 def problems_of(contract: Contract) -> list[str]:

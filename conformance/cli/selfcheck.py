@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -70,7 +70,7 @@ def selfcheck(
     only: Annotated[list[str] | None, typer.Option("--only", help="with --automatic: this mutant; repeat")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=32, help="mutants run at once")] = min(2, os.cpu_count() or 1),
     format_: OutputFormat = Format.TEXT,
-) -> None:
+) -> Exit:
     """Lint the contracts, run every mutant, print the kill matrix. Exit 20 unless every bug is caught as declared."""
     require("reference")
     names = contract or list(contract_names())
@@ -79,7 +79,9 @@ def selfcheck(
     if automatic:
         with ending(Exit.USAGE, SpecError):
             contracts = [load_contract(name) for name in names]
-        _automatic(contracts, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_)
+        return _automatic(
+            contracts, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_
+        )
     extent = Extent.CLAUSES if not full else Extent.FAULTS if everything else Extent.CASES
     with ending(Exit.USAGE if contract else Exit.KIT, SpecError):
         planted = [chosen(load_contract(name), mutant, extent) for name in names]
@@ -90,7 +92,7 @@ def selfcheck(
     if baselines:
         for one in planted:
             _write_baseline(one.contract)
-        raise typer.Exit(int(Exit.OK))
+        return Exit.OK
     kills: list[Kill] = []
     with ending(Exit.KIT, ListingError, WorkerError):
         for one in planted:
@@ -104,7 +106,7 @@ def selfcheck(
         print_json(_json(kills, problems, good))
     else:
         _print(kills, problems)
-    raise typer.Exit(int(Exit.OK if good else Exit.KIT))
+    return Exit.OK if good else Exit.KIT
 
 
 def _say(text: str) -> None:
@@ -163,7 +165,7 @@ def _automatic(
     minutes: float,
     jobs: int,
     format_: Format,
-) -> NoReturn:
+) -> Exit:
     """Try the mutants of each contract and print the scores. Exit 20 if too many survive, or the list is wrong."""
     with ending(Exit.KIT, ListingError, WorkerError):
         scores = [
@@ -180,7 +182,7 @@ def _automatic(
     else:
         for score in scores:
             _print_score(score)
-    raise typer.Exit(int(Exit.OK if good else Exit.KIT))
+    return Exit.OK if good else Exit.KIT
 
 
 def _print_score(score: Score) -> None:

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from holdfast.conformance.cli.gate import gate
+from holdfast.conformance.cli.commands import app
 from tests.hostile.verify import TOY, environment, temp_folder
 from tests.hostile.verify import adapter as named
 from tests.pace import busy
@@ -32,9 +31,6 @@ RUN = Path("holdfast-out") / "run.jsonl"
 # A busy machine may take so long to come to a point.
 APPEARS_S = 60.0
 REPORTS = ("--junitxml", "junit.xml", "--alluredir", "allure")
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-app.command()(gate)
 
 
 def adapter(name: str, *words: str) -> str:
@@ -139,7 +135,7 @@ class Pipeline:
 
     def gate(self, run: Path = RUN) -> tuple[int, str]:
         """The second line, in this process: its status, and what it printed."""
-        result = CliRunner().invoke(app, [str(self.folder / run), "--require", "toy"])
+        result = CliRunner().invoke(app, ["gate", str(self.folder / run), "--require", "toy"])
         return result.exit_code, result.output
 
 

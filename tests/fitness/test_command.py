@@ -398,7 +398,7 @@ def test_a_fault_of_the_kit_is_told_without_the_password(call: Call, monkeypatch
     def broken(dsn: str, *_: Any, **__: Any) -> None:
         raise RuntimeError(f"cannot go on with {dsn}")
 
-    monkeypatch.setattr(fitness, "assess", broken)
+    monkeypatch.setattr(gather, "assess", broken)
     result = call(_closed_port())
     assert result.exit_code == 20
     assert "RuntimeError" in result.stderr

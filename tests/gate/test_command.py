@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from msgspec import structs
 from typer.testing import CliRunner
 
-from holdfast.conformance.cli.gate import gate
+from holdfast.conformance.cli.commands import app
 from holdfast.conformance.gate.decision import ReasonCode, installed_kit
 from holdfast.conformance.gate.model import GateReason
 from holdfast.conformance.verdict import Exit
@@ -23,9 +22,6 @@ from holdfast.specs.typed import json_of
 from tests import warm
 
 from .conftest import ARTEFACTS, NONCE, TOY, Bench
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-app.command()(gate)
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +41,7 @@ def recent(bench: Bench, **options: Any) -> Path:
 
 
 def call(*words: str) -> Any:
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(app, ["gate", *words])
 
 
 @pytest.mark.parametrize(

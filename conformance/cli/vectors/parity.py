@@ -60,7 +60,7 @@ def parity(
     master: Master = "local[*]",
     partitions: Partitions = None,
     format_: OutputFormat = Format.TEXT,
-) -> None:
+) -> Exit:
     """Compare all canonicalisers found on this machine over the same generated documents.
 
     Ends with the matrix, and writes it as parity.html and parity.json, with one run.jsonl for each runner. Libraries
@@ -93,7 +93,7 @@ def parity(
             _print_counterexamples(found)
         _print_matrix(found)
         out().print(f"{folder / _PAGE}, {folder / _DATA}")
-    raise typer.Exit(int(status))
+    return status
 
 
 def _cleared(folder: Path, names: Collection[str], stack: contextlib.ExitStack) -> dict[str, EvidenceFile]:

@@ -68,7 +68,7 @@ def show(
         Profile, typer.Option("--profile", help="hold the SDK's answer against this one")
     ] = Profile.CORE,
     format_: OutputFormat = Format.TEXT,
-) -> None:
+) -> Exit:
     """Show one document, what each profile expects of it, and with `--sdk NAME` or `-- COMMAND…` what an SDK answers.
 
     A generated row is rebuilt alone from its seed and index. For bytes of your own the reference says what is expected.
@@ -95,7 +95,7 @@ def show(
         for what in failed if finding != "no_verdict" else ():
             out().print(f"and a process of the runner failed: {what}", style="bold red")
     verdict = Verdict.CONFORMS if finding is None else verdict_of(finding)
-    raise typer.Exit(int(gravest([exit_of(verdict), *([Exit.INCOMPLETE] if failed else [])])))
+    return gravest([exit_of(verdict), *([Exit.INCOMPLETE] if failed else [])])
 
 
 def export(

@@ -63,7 +63,7 @@ def es6(
     ] = None,
     master: Master = "local[*]",
     format_: OutputFormat = Format.TEXT,
-) -> None:
+) -> Exit:
     """Make the first N lines of the published ECMAScript number stream and compare their SHA-256.
 
     Digests are published for 1000 lines and every power of ten up to 100000000. Exit 0 says MATCH, 20 that the kit's
@@ -94,9 +94,7 @@ def es6(
             out().print(line)
         if numbers is not None:
             _print_numbers(sdk or "", numbers)
-    raise typer.Exit(
-        int(gravest([Exit(result.comparison.exit_code), *([] if numbers is None else [_exit_of(numbers)])]))
-    )
+    return gravest([Exit(result.comparison.exit_code), *([] if numbers is None else [_exit_of(numbers)])])
 
 
 def _exit_of(numbers: NumberResult) -> Exit:
@@ -157,7 +155,7 @@ def fingerprints(
     seed: Seed = 0,
     master: Master = "local[*]",
     format_: OutputFormat = Format.TEXT,
-) -> None:
+) -> Exit:
     """Show that no two distinct requests share a fingerprint or key, and that no equal ones differ.
 
     Requests are changed in one field at a time, and spelled in other ways. Exit 0 if every request has one fingerprint
@@ -181,7 +179,7 @@ def fingerprints(
             for one in families
         ]
         print_json({"count": count, "seed": seed, "families": rows, "exit": int(status)})
-        raise typer.Exit(int(status))
+        return status
     numbers = ("requests", "distinct", "fingerprints", "shared by distinct", "differing for equal")
     cells = ((one.key, one.rows, one.requests, one.fingerprints, one.shared, one.differing) for one in families)
     console = out()
@@ -192,7 +190,7 @@ def fingerprints(
         if not one.shows:
             console.print(f"{one.key}: no equal and distinct requests among {one.rows}: not proven")
     console.print(f"{count} requests, seed {seed}")
-    raise typer.Exit(int(status))
+    return status
 
 
 def _status_of(families: Sequence[Family]) -> Exit:

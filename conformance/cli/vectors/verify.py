@@ -64,7 +64,7 @@ def verify(
     master: Master = "local[*]",
     partitions: Partitions = None,
     format_: OutputFormat = Format.TEXT,
-) -> None:
+) -> Exit:
     """Verify an SDK on every row: `holdfast vectors verify --count 1000000 -- COMMAND…`, or `--sdk NAME`.
 
     COMMAND reads frames on standard input and answers with frames on standard output (docs/vectors.md). One process
@@ -111,7 +111,7 @@ def verify(
         words = [found.answered.body.decode("utf-8", "replace") for found in result.counterexamples]
         why = result.failure or next(iter(words), "no row came back")
         stop(status, f"the runner failed before any answer: {why}")
-    raise typer.Exit(int(status))
+    return status
 
 
 def place_of(path: Path) -> EvidenceFile:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import typer
-
 from holdfast.conformance.adapter.pool import Exhausted
 from holdfast.conformance.adapter.worker import Greeting, GreetingError
 from holdfast.conformance.cases.expect import no_verdict
@@ -141,7 +139,7 @@ def _collision(options: Options) -> str:
 
 
 @with_options(Options)
-def verify(options: Options) -> None:
+def verify(options: Options) -> Exit:
     """Verify an adapter: `holdfast verify reference`, `holdfast verify -- COMMAND…`, or an HTTP service (--service)."""
     if not current_folder():
         stop(
@@ -151,7 +149,7 @@ def verify(options: Options) -> None:
     if options.expression is not None and not options.expression.isprintable():
         stop(Exit.USAGE, f"-k: expected words joined by and, or, not and brackets, got {options.expression!r}")
     options.must_be_publishable()
-    raise typer.Exit(int(run(options)))
+    return run(options)
 
 
 class _NeverStartedError(Exception):
