@@ -30,6 +30,7 @@ SAID: dict[str, Sense | Ending] = {
     "(5 + 3)": Sense.NO_TIME,
     "'v1+2'::text": Sense.NO_TIME,
     "'1.2.3'::text": Sense.NO_TIME,
+    f"'0x{'f' * 400}'::text": Sense.NO_TIME,
     "'interval'::text": Sense.NO_TIME,
     # The moment of making.
     "now()": Sense.MOMENT,

@@ -149,7 +149,7 @@ _DURATION = re.compile(
     r"|month|year|decade|century)s?)\s*)+|P(?=\d|T\d)[\dYMWDTHS.]+|\d+:\d\d(?::\d\d(?:\.\d+)?)?",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"[-+]?(?:0x[\da-f]+|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
 # Signs of a calculation with nothing but numbers.
 _CALCULATED = re.compile(r"[-+*/% ().]*")
 # A day in the digits of a text alone.
@@ -314,7 +314,7 @@ def _constant(masked: str, said: list[str], *, timed: bool) -> Ending | None:
 def like_time(described: str) -> bool:
     """Whether a text or number may be read as a fixed time or a span: a date, a duration, seconds since 1970."""
     if _NUMBER.fullmatch(described):
-        return abs(_number(described)) >= _EPOCH_FLOOR
+        return abs(float(described)) >= _EPOCH_FLOOR
     return bool(_DATE.fullmatch(described) or _DURATION.fullmatch(described))
 
 
@@ -323,14 +323,10 @@ def makes_time(masked: str, said: list[str]) -> bool:
     if any(map(like_time, ("".join(said), *said))):
         return True
     text = re.sub(LITERAL, lambda found: said[int(found[1])], masked)
-    numbers = [abs(_number(each)) for each in _NUMBER.findall(text)]
+    numbers = [abs(float(each)) for each in _NUMBER.findall(text)]
     if _CALCULATED.fullmatch(_NUMBER.sub("", text)) is None:
         return False
     return (math.prod(max(each, 1.0) for each in numbers) if "*" in text else sum(numbers)) >= _EPOCH_FLOOR
-
-
-def _number(said: str) -> float:
-    return float(int(said, 16)) if "x" in said.lower() else float(said)
 
 
 def _lasting(masked: str, said: list[str]) -> Ending | None:

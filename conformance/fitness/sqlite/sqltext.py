@@ -237,12 +237,14 @@ def _masked(body: tuple[Token, ...], moments: Collection[str], texts: list[str])
             # Where SQLite finds no column of that name it is a text.
             texts.append(token.text)
             yield f"{OPEN}{len(texts) - 1}{CLOSE}"
+        elif token.kind == "number" and token.text[:2].casefold() == "0x":
+            yield str(int(token.text, 16))
         else:
             yield token.text.casefold()
 
 
 def _constant(masked: str, texts: list[str]) -> Ending | None:
-    found = re.fullmatch(rf"{OPEN}(\d+){CLOSE}|(?:[+-] )?([\d.][\d.a-fx]*(?:[+-]\d+)?)|(null|true|false)|", masked)
+    found = re.fullmatch(rf"{OPEN}(\d+){CLOSE}|(?:[+-] )?([\d.]+(?:e[+-]?\d+)?)|(null|true|false)|", masked)
     if found is None:
         return None
     said = found.group(2) if found.group(1) is None else texts[int(found.group(1))]
