@@ -23,11 +23,15 @@ settings.load_profile("kit")
 # The files that take longest, the longest first: they go to the workers before all others, so that none is left alone
 # with one of them at the end (`--no-loadscope-reorder` keeps xdist from sorting by the number of tests).
 _LONG = (
-    "cli/test_reference_run.py", "vectors/spark/test_jobs.py", "hostile/test_adapters.py", "cli/test_vectors.py",
-    "faults/test_sweep.py", "selfcheck/test_selfcheck.py", "durability/test_faults.py",
-    "calyx_replay/test_histories.py", "mesh_delivery/test_foreign.py", "wires/test_service.py",
-    "process/test_nothing_remains.py", "harness/test_verify_cli.py", "faults/test_dependencies.py",
-    "cli/test_new_adapter.py", "vectors/sdk/test_runners.py", "packaging/test_docs.py", "cli/test_crash.py",
+    "cli/test_reference_run.py", "vectors/spark/test_jobs.py", "selfcheck/test_selfcheck.py",
+    "hostile/test_adapters.py", "cli/test_new_adapter.py", "packaging/test_docs.py", "wires/test_service.py",
+    "durability/test_faults.py", "faults/test_sweep.py", "cli/test_vectors.py", "harness/test_verify_cli.py",
+    "process/test_nothing_remains.py", "cli/test_crash.py", "scratch/test_scratch_contract.py", "harness/test_fuzz.py",
+    "cli/test_readme.py", "harness/test_inspecting.py", "cli/test_findings.py", "wires/test_gallery.py",
+    "fitness/test_corpus.py", "rs4a_replay/test_fitness.py", "cli/test_again.py", "fitness/test_command.py",
+    "faults/test_real_file_systems.py", "durability/test_commands.py", "reference/test_mutants.py",
+    "rs4a_replay/test_launcher.py", "faults/test_dependencies.py", "calyx_replay/test_histories.py",
+    "mesh_delivery/test_foreign.py", "vectors/sdk/test_runners.py",
 )  # fmt: skip
 
 
