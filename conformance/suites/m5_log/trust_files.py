@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,10 +14,13 @@ from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.m5_log.generate import ISSUER, STRANGER, Issued, Made
 from holdfast.conformance.suites.m5_log.log import COMMAND, STATUS, TRUST, must_be_done, must_be_refused, place_trust
 from holdfast.vectors.derive import derive
+from holdfast.vectors.neighbours import neighbours
 
 # m5-log: what resembles a JSON object, and credentials whose header or claims do
 
 _HEADER = {"alg": "EdDSA"}
+# How many characters a name may have, and one of them.
+_LENGTHS, _ROLE = frozenset(range(1, 256)), "reader"
 
 
 def near_objects(right: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
@@ -107,8 +110,9 @@ def _near_claims(right: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
 def test_a_credential_that_is_nearly_right_verifies_nowhere(bench: Bench) -> None:
     """Header and claims that differ in one thing, signed by the issuer: none is noted, and none opens a grant.
 
-    In other spellings of the same JSON it verifies.
+    In other spellings of the same JSON it verifies. It opens no grant of nearly the role or the tag that it says.
     """
+    _no_grant_of_a_near_name_holds(bench)
     with bench.session() as session:
         place_trust(session, [ISSUER])
         author, subject = f"alice {session.rand('nearly')}", f"bob {session.rand('nearly')}"
@@ -148,11 +152,47 @@ def test_a_credential_that_is_nearly_right_verifies_nowhere(bench: Bench) -> Non
             end = {"key": author, "ms": 3 * number + 2, "kind": "revoke", "payload": role}
             operations += [Made.of(grant), Made.of(used), Made.of(end)]
             asked.append((what, operations[-2].op_id, verifies))
-        session.place("grants", from_base64url(derive("m5.batch", [each.raw for each in operations])))
-        must_be_done(bench, session.call(COMMAND, {"arguments": ["op-append", "grants"]}), "op-append of the grants")
+        _append(bench, session, operations)
         for what, op_id, verifies in asked:
             question = {"subject": key, "role": "editor", "tag": "t", "op_id": op_id}
             if (shown := session.observe("decide", question)["allowed"]) != verifies:
+                bench.fail("fail_open" if shown else "over_refusal", f"a decision, {what}", received=str(shown))
+
+
+def _append(bench: Bench, session: SuiteSession, operations: Sequence[Made]) -> None:
+    session.place("grants", from_base64url(derive("m5.batch", [each.raw for each in operations])))
+    must_be_done(bench, session.call(COMMAND, {"arguments": ["op-append", "grants"]}), "op-append of the grants")
+
+
+def _near_names() -> Iterator[tuple[str, str, str]]:
+    """Near misses of a role or a tag: a name that a credential has, and another one, each of which may be one."""
+    for near in neighbours("text", _ROLE).values():
+        if isinstance(near.value, str) and near.value != near.base and {len(near.base), len(near.value)} <= _LENGTHS:
+            yield near.name, near.base, near.value
+
+
+def _no_grant_of_a_near_name_holds(bench: Bench) -> None:
+    """Each near miss of what a credential says is granted with it, and not allowed; what it says is allowed."""
+    with bench.session(hurried=False) as session:
+        place_trust(session, [ISSUER])
+        subject, near = f"bob {session.rand('near names')}", list(_near_names())
+        tags, key = [*dict.fromkeys(base for _, base, _ in near)], derive("m5.public_key", subject)
+        made, asked = list[Made](), list[tuple[str, dict[str, str], bool]]()
+        # Of one role there are the near misses of one name, and of tags those of all.
+        for part, role, scope, right in (("role", _ROLE, ["t"], [_ROLE]), ("tag", "editor", tags, tags)):
+            says = {"issuer": ISSUER, "subject": subject, "role": role, "scope": scope, "nbf": 0, "exp": 9}
+            credential = Issued.of(says)
+            must_be_done(bench, session.call("persist_vc", {"credential": credential.raw}), "persist_vc")
+            others = [(kind, name) for kind, base, name in near if base in right]
+            for kind, name in (*zip(right, right, strict=True), *others):
+                target = {"role": role, "tag": "t", part: name}
+                payload = {**target, "subject": subject, "credential": credential.cred_hash}
+                made.append(Made.of({"key": subject, "ms": len(made), "kind": "grant", "payload": payload}))
+                asked.append((f"{part}: {kind}", {**target, "subject": key}, name in right))
+        last = {"key": subject, "ms": len(made), "kind": "add", "payload": {"key": "c", "amount": 1}}
+        _append(bench, session, [*made, behind := Made.of(last)])
+        for what, target, holds in asked:
+            if (shown := session.observe("decide", {**target, "op_id": behind.op_id})["allowed"]) is not holds:
                 bench.fail("fail_open" if shown else "over_refusal", f"a decision, {what}", received=str(shown))
 
 
