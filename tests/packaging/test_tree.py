@@ -26,7 +26,7 @@ TOP_LEVEL = set(
     "tox.ini pyproject.toml README.md CHANGELOG.md LICENSE .gitignore".split()
 )
 # Dot files that a repository may have besides.
-USUAL_DOT_FILES = {".gitattributes", ".editorconfig", ".github"}
+USUAL_DOT_FILES = {".pre-commit-hooks.yaml", ".gitattributes", ".editorconfig", ".github"}
 # Larger things are built or fetched, not kept in git.
 MAX_BYTES = 1024 * 1024
 README_COMMANDS = (
