@@ -55,6 +55,7 @@ _SCENES = (
     ("new", "conflict", "requeue it", "same", "deliver"),
     ("new", "conflict", "requeue it", "restart", "same", "first", "same"),
     ("new", "conflict", "same", "deliver"),
+    ("new", "conflict", "back", "requeue it", "deliver"),
     ("new", "first", "same", "same", "deliver"),
     ("new", "unavailable", "back", "deliver", "clock", "deliver", "same"),
     ("new", "unavailable", "restart", "deliver"),
