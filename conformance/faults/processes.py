@@ -18,8 +18,9 @@ MARK = "HOLDFAST_DEPENDENCIES_OF"
 # Seconds until a process that was killed is gone, on a busy machine.
 _GONE_S = 60.0
 _POLL_S = 0.005
-# Seconds that a process may need, on a busy machine, to become another program.
-_EXEC_S = 0.05
+# How often a process with arguments shows no variables until it has none, and one without either. Not counted in
+# seconds: on a busy machine most of them may pass between two looks.
+_LOOKS, _LOOKS_AT_AN_EXEC = 10, 400
 
 
 class Marked:
@@ -130,12 +131,14 @@ class Marked:
 def environment_of(pid: int) -> list[str]:
     """The variables that a process was started with, as `NAME=value`. Raises OSError for one that is gone.
 
-    While a process becomes another program it shows none at all; that is waited for.
+    While a process becomes another program it shows none at all, nor arguments; that is waited for.
     """
-    until = time.monotonic() + _EXEC_S
+    looks = {True: _LOOKS, False: _LOOKS_AT_AN_EXEC}
     while True:
+        has_arguments = Path(f"/proc/{pid}/cmdline").read_bytes() != b""
         variables = Path(f"/proc/{pid}/environ").read_bytes()
-        if variables or not _is_a_program(pid) or time.monotonic() > until:
+        looks[has_arguments] -= 1
+        if variables or not _is_a_program(pid) or not looks[has_arguments]:
             return os.fsdecode(variables).split("\0")
         time.sleep(_POLL_S)
 
