@@ -123,6 +123,8 @@ Row = Mapping[str, Any]
 _SQLITE = b"SQLite format 3\x00"
 # What came of rows about which nothing is known.
 _NOT_TRIED = {"inserted": None}
+# The last content that was read, by its digest: half of all inspections meet the bytes of the one before.
+_latest: dict[str | None, dict[str, Any]] = {}
 
 
 def inspect(workdir: Path, path: str, kind: str = "sqlite") -> dict[str, Any]:
@@ -134,12 +136,17 @@ def inspect(workdir: Path, path: str, kind: str = "sqlite") -> dict[str, Any]:
         copy, op = (Path(folder), "inspect rocksdb") if kind == "rocksdb" else (Path(folder, COPY), "inspect")
         copied = (copy_rocksdb if kind == "rocksdb" else files.copy_database)(workdir, path, Path(folder))
         found = nothing(exists=copied.exists, error=copied.error)
+        if copied.digest in _latest:
+            return _latest[copied.digest]
         if copied.digest is not None:
             found = {**_asked(op, nothing(exists=True, error=None), path=str(copy)), "digest": copied.digest}
     if len(canonical(found)) > MAX_LOOK:
         found = nothing(exists=True, error=f"a look at it takes more than {MAX_LOOK} bytes", digest=copied.digest)
     if kind == "rocksdb" and found["exists"] and found["error"] is not None:
         found["digest"] = identity_of(workdir, path)
+    if found["exists"] and found["error"] is None:
+        _latest.clear()
+        _latest[copied.digest] = found
     return found
 
 
