@@ -3,12 +3,15 @@
 The kit starts it as a command with a socket, and asks with an argument list, an environment and three pipes. What it
 forks is a process like any other: a session and a process group of its own, its pipes, its exit status. Only the start
 of the interpreter and the imports are saved.
+
+A fork can be another program of the kit that runs this one in a fork of its own, as a tracer does.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import resource
@@ -20,7 +23,8 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, NoReturn
+from functools import partial
+from typing import IO, Any, NoReturn
 
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
@@ -35,6 +39,8 @@ _MOST_MEMORY = 8 << 30
 _MOST_DESCRIPTORS = 4096
 
 Main = Callable[[Sequence[str]], int]
+# A module whose `run_within` ends the process, and the arguments of that function before the program.
+Within = tuple[str, Sequence[str]]
 
 
 class Forked:
@@ -91,11 +97,11 @@ class ForkServer:
         self._child.wait()
         self._janitor.forget("group", self._child.pid)
 
-    def start(self, words: Sequence[str], environment: Mapping[str, str]) -> Forked:
+    def start(self, words: Sequence[str], environment: Mapping[str, str], within: Within | None = None) -> Forked:
         """Fork one with these arguments and this environment. Raises StartError."""
         (stdin, to_it), (of_it, stdout), (log, stderr), (ended, ending) = (os.pipe() for _ in range(4))
         theirs = (stdin, stdout, stderr, ending)
-        request = json.dumps({"words": list(words), "environment": dict(environment)}).encode()
+        request = json.dumps({"words": list(words), "environment": dict(environment), "within": within}).encode()
         try:
             with self._lock:
                 self._socket.sendall(len(request).to_bytes(4, "big"))
@@ -134,6 +140,8 @@ def serve(control: int, main: Main) -> None:
                     break
                 pipes = _received(asked)
                 request = json.loads(_exactly(asked, int.from_bytes(size, "big")))
+                if request["within"] is not None:
+                    importlib.import_module(request["within"][0])
                 pid = os.fork()
                 if pid == 0:
                     _become(asked, pipes, request, main)
@@ -160,7 +168,7 @@ def _reap(running: dict[int, int]) -> None:
             os.close(ended)
 
 
-def _become(asked: socket.socket, pipes: Sequence[int], request: Mapping[str, object], main: Main) -> NoReturn:
+def _become(asked: socket.socket, pipes: Sequence[int], request: Mapping[str, Any], main: Main) -> NoReturn:
     """In the fork: a session of its own, its pipes and its environment, and then the program. Never returns."""
     status = 70
     try:
@@ -173,20 +181,28 @@ def _become(asked: socket.socket, pipes: Sequence[int], request: Mapping[str, ob
             os.dup2(descriptor, number)
         os.closerange(3, _MOST_DESCRIPTORS)
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
-        words, environment = request["words"], request["environment"]
-        assert isinstance(words, list)
-        assert isinstance(environment, dict)
         os.environ.clear()
-        os.environ.update(environment)
-        sys.argv[1:] = words
+        os.environ.update(request["environment"])
+        sys.argv[1:] = words = request["words"]
+        if request["within"] is not None:
+            module, arguments = request["within"]
+            importlib.import_module(module).run_within(arguments, partial(_status_of, main, words))
+        status = _status_of(main, words)
+    finally:
+        os._exit(status)
+
+
+def _status_of(main: Main, words: Sequence[str]) -> int:
+    """Run the program; its exit status."""
+    status = 70
+    try:
         status = main(words)
         sys.stderr.flush()
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
     except BaseException:
         traceback.print_exc()
-    finally:
-        os._exit(status)
+    return status
 
 
 def _received(asked: socket.socket) -> list[int]:

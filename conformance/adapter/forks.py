@@ -1,7 +1,8 @@
 """Processes of the reference's adapter that are forked: its imports take longer than most of its sessions.
 
 `holdfast verify reference` starts hundreds of processes of one program. An adapter of others is started as its command
-says, and so is everything here that another program runs: a tracer has to record a start from its beginning.
+says, and so is everything here that another program runs, but for the kit's own tracer: it is forked as well, and then
+forks what it traces. Nothing that it records happens before a session is opened.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import ExitStack
 from typing import Self
 
 from holdfast.conformance.adapter.process import Child, in_a_new_process
+from holdfast.conformance.faults import tracer
 from holdfast.servers.forkserver import ForkServer
 from holdfast.servers.janitor import Janitor
 
@@ -47,9 +49,12 @@ class Forks:
         key = tuple(sorted(environment.items()))
         number = self._starts[key]
         self._starts[key] += 1
-        if number == 0 or tuple(command) != self._adapter:
+        arguments = tracer.arguments_of(command)
+        ends_alike = tuple(command[-len(self._adapter) :]) == self._adapter
+        if number == 0 or not ends_alike or (arguments is None and len(command) > len(self._adapter)):
             return in_a_new_process(command, environment)
-        return self._of(key, number % _SERVERS).start(self._words, environment)
+        within = None if arguments is None else (f"{tracer.__name__}.trace", arguments)
+        return self._of(key, number % _SERVERS).start(self._words, environment, within)
 
     def _of(self, environment: Environment, number: int) -> ForkServer:
         """What a program finds in its environment when it is imported stays in its forks, so each has its own."""

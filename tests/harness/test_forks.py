@@ -18,6 +18,8 @@ import pytest
 
 from holdfast.conformance.adapter.forks import Forks
 from holdfast.conformance.cli.target import reference_target, target_of
+from holdfast.conformance.faults.recording import read
+from holdfast.conformance.faults.tracer import Injection
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.servers.environment import adapter_environment
@@ -85,9 +87,16 @@ def test_a_fork_and_the_next_one_hash_differently(forks: Forks, program: tuple[s
     assert all(one != other for one, other in pairwise(hashes))
 
 
-def test_what_another_program_runs_is_started(forks: Forks, program: tuple[str, ...]) -> None:
-    command = ("env", *program, "adapter", "a b")
-    assert not any(is_forked(said(forks, command, adapter_environment())) for _ in range(3))
+def test_what_another_program_runs_is_started_but_for_the_tracer(
+    forks: Forks, program: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "work").mkdir()
+    for forked, before in ((False, ["env"]), (True, Injection().argv(tmp_path / "recording", tmp_path / "work"))):
+        lines = [said(forks, (*before, *program, "adapter", "a b"), adapter_environment()) for _ in range(5)]
+        # The same of two fork servers has forked every other one.
+        assert [line[0] for line in lines] == ["adapter a b"] * 5
+        assert (lines[1][2] == lines[3][2]) is forked
+    assert read(tmp_path / "recording").ending.status == 0
 
 
 def test_a_fork_has_read_its_own_environment(forks: Forks, program: tuple[str, ...]) -> None:

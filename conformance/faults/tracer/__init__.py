@@ -41,6 +41,12 @@ from typing import NamedTuple
 
 # What the tracer ends with if it could not do its work, and if there was no such command.
 FAILED, NO_COMMAND = 125, 127
+_PYTHON = (sys.executable, "-I", "-S", str(Path(__file__).with_name("__main__.py").absolute()))
+
+
+def arguments_of(command: Sequence[str]) -> Sequence[str] | None:
+    """The arguments of a tracer, of its whole command line; None if it is another command."""
+    return command[len(_PYTHON) :] if tuple(command[: len(_PYTHON)]) == _PYTHON else None
 
 
 class Injection(NamedTuple):
@@ -64,5 +70,4 @@ class Injection(NamedTuple):
         Without `command` it is the words that go before one.
         """
         fault = [f"{name}={json.dumps(value)}" for name, value in zip(self._fields, self, strict=True) if value]
-        python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("__main__.py").absolute())]
-        return [*python, str(out), str(workdir), *fault, "--", *command]
+        return [*_PYTHON, str(out), str(workdir), *fault, "--", *command]

@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import resource
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from holdfast.conformance.faults.tracer import FAILED, NO_COMMAND, bpf, ptrace
 
+# A command that this process can run by itself, because it has imported it; returns the exit status.
+Program = Callable[[], int]
 
-def become(command: Sequence[str], ready: int, out: int, *, reads: bool, locks: bool) -> None:
-    """In the new process: wait for the tracer, then become the command. Does not return."""
+
+def become(
+    command: Sequence[str], ready: int, out: int, *, reads: bool, locks: bool, program: Program | None = None
+) -> None:
+    """In the new process: wait for the tracer, then become the command, or its `program`. Does not return."""
     status = FAILED
     try:
         os.close(out)
         if not os.read(ready, 1):
             raise OSError(errno.EPERM, "the tracer could not follow it")
         os.close(ready)
+        if program is not None:
+            # As a new interpreter has them.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            gc.enable()
+            ptrace.install(bpf.program(reads=reads, locks=locks))
+            status = program()
+            return
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         ptrace.install(bpf.program(reads=reads, locks=locks))
@@ -44,7 +60,7 @@ def let_go_of_inherited(own: set[int]) -> None:
                 os.close(fd)
 
 
-def end_as(status: int) -> None:
+def end_as(status: int) -> NoReturn:
     """End this process as another ended: with its status, or by its signal if negative. Does not return."""
     if status < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

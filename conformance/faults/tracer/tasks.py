@@ -28,7 +28,7 @@ from holdfast.conformance.faults.tracer.calls import (
     opened,
     signed,
 )
-from holdfast.conformance.faults.tracer.command import become, children, kill, let_go_of_inherited
+from holdfast.conformance.faults.tracer.command import Program, become, children, kill, let_go_of_inherited
 from holdfast.conformance.faults.tracer.locks import Overtaking
 from holdfast.conformance.faults.tracer.maps import Maps, read
 from holdfast.conformance.faults.tracer.outside import Outside
@@ -72,14 +72,14 @@ class Tasks(ABC):
         # Files outside the tree, with nothing written since they were last synced.
         self._synced_outside: set[tuple[int, int]] = set()
 
-    def run(self, command: Sequence[str]) -> int:
-        """Run a command to the end of its last process and write its recording.
+    def run(self, command: Sequence[str], program: Program | None = None) -> int:
+        """Run a command, or the `program` that it is, to the end of its last process and write its recording.
 
         Returns its exit status, negative if a signal ended it. Raises OSError.
         """
         ptrace.adopt_orphans()
         _put(self._out, recording.header_line(command, self._tree.snapshot()))
-        self._start(command)
+        self._start(command, program)
         while True:
             try:
                 task, status = self._held.pop(0) if self._held else os.waitpid(-1, ptrace.ALL_KINDS)
@@ -111,12 +111,13 @@ class Tasks(ABC):
         for task in children():
             kill(task)
 
-    def _start(self, command: Sequence[str]) -> None:
+    def _start(self, command: Sequence[str], program: Program | None) -> None:
         ready, go = os.pipe()
         self._command = os.fork()
         if not self._command:
             os.close(go)
-            become(command, ready, self._out, reads=self._outside.watches, locks=self._overtaking is not None)
+            reads, locks = self._outside.watches, self._overtaking is not None
+            become(command, ready, self._out, reads=reads, locks=locks, program=program)
         os.close(ready)
         self._live.add(self._command)
         self._family.add(self._command)

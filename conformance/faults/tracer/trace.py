@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from holdfast.conformance.faults.recording import Action, Changed, Event, Sync, SyncAll, Truncate, Write
 from holdfast.conformance.faults.tracer import FAILED, Injection, amd64, bpf, ptrace
@@ -43,6 +45,7 @@ from holdfast.conformance.faults.tracer.calls import (
     stat_fd,
     stat_path,
 )
+from holdfast.conformance.faults.tracer.command import Program, end_as
 from holdfast.conformance.faults.tracer.locks import FLOCK_SIZE, SETS
 from holdfast.conformance.faults.tracer.maps import memory_map, read
 from holdfast.conformance.faults.tracer.tasks import Files
@@ -475,7 +478,14 @@ class Tracer(Files):
         return self._done(call, [Changed(number, rights(found), found.st_mtime_ns if call.name in TIMES else None)])
 
 
-def main(arguments: Sequence[str]) -> int:
+def run_within(arguments: Sequence[str], program: Program) -> NoReturn:
+    """Trace a program that this process has imported already; `arguments` as for `main`. Does not return."""
+    # As in `__main__`.
+    gc.disable()
+    end_as(main(arguments, program))
+
+
+def main(arguments: Sequence[str], program: Program | None = None) -> int:
     """Trace what the command line says. Returns how the command ended: its status, or a signal as a negative number."""
     split = list(arguments).index("--")
     (path, workdir, *words), command = arguments[:split], arguments[split + 1 :]
@@ -492,7 +502,7 @@ def main(arguments: Sequence[str]) -> int:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, lambda *_: tracer.kill())
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ends)
-        return tracer.run(command)
+        return tracer.run(command, program)
     except OSError as error:
         print(f"tracer: {error}", file=sys.stderr)
         return FAILED
