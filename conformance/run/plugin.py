@@ -6,6 +6,7 @@ evidence, for any number of workers.
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from pathlib import Path
@@ -88,6 +89,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Without the option the plugin does nothing."""
     path = config.getoption(_OPTION, default=None)
     if path is not None:
+        # As in the command line, of which a process of xdist knows nothing.
+        gc.set_threshold(100_000)
         settings = msgspec.convert(json.loads(Path(path).read_text(encoding="utf-8")), RunSettings)
         config.pluginmanager.register(_Runner(config, settings), "holdfast-runner")
 
