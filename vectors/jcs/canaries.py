@@ -21,6 +21,8 @@ _SHORTEST = 6
 # Of what is packed no more is searched than this; it is more than a test writes.
 _MOST = 64 << 20
 _GZIP = 31
+# More zeros in a row than a canary has in any spelling.
+_EMPTY = bytes(16)
 _PACKED: tuple[tuple[bytes, Callable[[], Callable[[bytes, int], bytes]]], ...] = (
     (b"\x1f\x8b", lambda: zlib.decompressobj(_GZIP).decompress),
     *((head, lambda: zlib.decompressobj().decompress) for head in (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")),
@@ -45,8 +47,17 @@ def leaks(canaries: Iterable[str], values: Any) -> list[str]:
 
 def occurring(wanted: Iterable[Sequence[bytes]], data: bytes) -> list[int]:
     """Which canaries, by their numbers from 0, occur in these bytes; `wanted` are the spellings of each."""
+    wanted = [list(dict.fromkeys(needles)) for needles in wanted]
     hays = [data, *_unpacked(data)]
+    if not any(_EMPTY in needle for needles in wanted for needle in needles):
+        hays = list(map(_without_emptiness, hays))
     return [number for number, needles in enumerate(wanted) if any(needle in hay for needle in needles for hay in hays)]
+
+
+def _without_emptiness(data: bytes) -> bytes:
+    """These bytes with shorter runs of zeros, of which a database is full; none gets shorter than _EMPTY."""
+    first, *rest = data.split(_EMPTY)
+    return _EMPTY.join([first, *filter(None, rest[:-1]), *rest[-1:]])
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
