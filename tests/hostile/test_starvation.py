@@ -192,7 +192,7 @@ def test_a_session_whose_time_is_used_up_says_so_and_one_with_more_time_ends(ses
 
 
 def test_a_session_with_a_call_that_was_sent_and_not_yet_awaited_has_spent_no_less_than_nothing(tmp_path: Path) -> None:
-    with driven(tmp_path, "0.4", op=60.0, session=0.3) as driver:
+    with driven(tmp_path, "60", op=60.0, session=0.3) as driver:
         driver.execute(Action(EXCHANGE, "opened", ((0, OPENED),)))
         driver.execute(Action(START_STEP, "sent", ((0, LOOK),)))
         (record,) = driver.execute(Action(FINISH, "awaited"))
