@@ -181,3 +181,5 @@ def test_the_time_of_a_row_is_taken_in_any_unit_and_another_time_is_a_difference
     moment = int(NOW.timestamp())
     assert ROW.agrees(stored(ROW, enqueued_at=moment * unit))
     assert not ROW.agrees(stored(ROW, enqueued_at=(moment + 60) * unit))
+    # What was not delivered has no time at which it was.
+    assert not ROW.agrees(stored(ROW, delivered_at=moment * unit))

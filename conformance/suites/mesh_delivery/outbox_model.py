@@ -163,7 +163,7 @@ class Row:
             and stored["attempts"] == self.attempts
             and stored["request_fingerprint"] == {"blob": self.fingerprint}
             and stored["broker_message_id"] == self.message_id
-            and (stored["delivered_at"] is not None or self.status != "done")
+            and bool(stored["delivered_at"]) is (self.status == "done")
             and _is_about(stored["delivered_at"], self.delivered)
             and _is_about(stored["enqueued_at"], self.taken)
             and (bool(stored["last_error"]) or not self.failed or self.status == "done")
