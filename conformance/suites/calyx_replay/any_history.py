@@ -91,6 +91,8 @@ def _listed(dice: Random) -> list[Step]:
     of which nothing is blocked."""
     migrate, left = Step("migrate", caller(dice)), Step("leave", lists=(0, 1, 1))
     steps = [Step("send"), Step("leave", lists=(1, 1, 2)), migrate, left, migrate]
+    # What the second list brings ends no block of the first.
+    steps += [Step("again", caller(dice), which) for which in (2, 3)]
     steps += [Step("clock", seconds=fraction(dice, 301, 449)), left, migrate]
     steps += [Step("same id", caller(dice), which) for which in (2, 1)]
     # A prune, when blocks have ended and the letters that they refuse are in the window all the same. The last letter
