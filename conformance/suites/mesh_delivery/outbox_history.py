@@ -54,9 +54,9 @@ _OF_ONE, _OF_TWO = {"die": 6}, {"beside": 10, "race": 8, "rounds": 2, "overlap":
 _SCENES = (
     ("new", "conflict", "requeue it", "same", "deliver"),
     ("new", "conflict", "requeue it", "restart", "same", "first", "same"),
-    ("new", "conflict", "same", "deliver"),
+    ("new", "conflict", "other", "same", "deliver"),
     ("new", "conflict", "back", "requeue it", "deliver"),
-    ("new", "first", "same", "same", "deliver"),
+    ("new", "first", "other", "same", "same", "deliver"),
     ("new", "unavailable", "back", "deliver", "clock", "deliver", "same"),
     ("new", "unavailable", "restart", "deliver"),
     ("new", "send", "send", "deliver", "deliver"),
@@ -112,6 +112,11 @@ class OutboxHistory(OutboxModel, HistoryModel[Outbox]):
         match what:
             case "send" | "again" | "new" | "same":
                 yield Step(self._sends(what, dice, name, worker))
+            case "other":
+                # To another mesh, and with another body.
+                mesh_id = next(each for each in MESHES if each != self._row["mesh_id"])
+                for change in ({"mesh_id": mesh_id}, {"request": {**self._row["request"], "body": "Aw"}}):
+                    yield Step(send({**self._row, **change}, worker))
             case "deliver":
                 yield from self._rounds(now, _answers(dice), worker)
             case "clock" | "back" | "late" | "weeks":
@@ -160,11 +165,16 @@ class OutboxHistory(OutboxModel, HistoryModel[Outbox]):
             if moment > self.now:
                 yield Step(None, format_instant(moment))
 
+    @property
+    def _row(self) -> Args:
+        """The last send of a scene's own."""
+        return next(each for each in self._sent[::-1] if "row" in each.get("client_message_id", ""))
+
     def _sends(self, what: str, dice: Random, name: str, worker: int = 0) -> Call:
         if what == "again" and self._sent:
             args = _changed(dice, self._sent[-1] if dice.random() < 0.5 else dice.choice(self._sent))
-        elif what == "same" and self._sent:
-            args = next(each for each in self._sent[::-1] if "row" in each.get("client_message_id", ""))
+        elif what == "same":
+            args = self._row
         else:
             args = {**_args(dice), **({"client_message_id": name} if what == "new" else {})}
         self._sent.append(args)
