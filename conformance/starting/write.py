@@ -135,6 +135,8 @@ def camel(name: str) -> str:
 
 _FILES = Path(__file__).with_name("files")
 _TEMPLATE = ".j2"
+# `holdfast.Adapter` rests on it too.
+_PYTHON = Path(__file__).with_name("holdfast_adapter.py")
 # Files of every language, and where they go.
 _COMMON = {
     "README.md.j2": "README.md",
@@ -225,6 +227,8 @@ def rendered(contract: Contract, language: str, *, name: str, roles: Collection[
             found[inside.removesuffix(_TEMPLATE)] = _text(environment, f"{language}/{inside}", said)
     for file, place in _COMMON.items():
         found[place] = _text(environment, f"common/{file}", said)
+    if language == "python":
+        found[_PYTHON.name] = _PYTHON.read_text(encoding="utf-8")
     if language in _CHECKED:
         found[_SCHEMAS] = json.dumps(schemas_of(contract, kept), indent=1, ensure_ascii=False) + "\n"
     return found

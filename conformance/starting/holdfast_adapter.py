@@ -13,7 +13,9 @@ import os
 import re
 import sys
 import time
+import traceback
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,9 @@ class AbortedError(Exception):
 
 class Session:
     """One session: a folder for its store, a frozen clock, and the config. A method is a method of the same name."""
+
+    # Whether arguments that the schema forbids are refused as REQUEST_MALFORMED before the method is called.
+    checks_arguments = True
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         self.workdir = Path(request["workdir"])
@@ -105,10 +110,12 @@ def fault(detail: str) -> dict[str, Any]:
 
 
 class _Adapter:
-    def __init__(self, session: type[Session], hello: Mapping[str, Any], not_yet: Mapping[str, str]) -> None:
+    def __init__(
+        self, session: type[Session], hello: Mapping[str, Any], not_yet: Mapping[str, str], methods: Mapping[str, Any]
+    ) -> None:
         self._kind, self._hello, self._not_yet = session, hello, not_yet
         self._session: Session | None = None
-        self._methods = _methods()
+        self._methods = {name: _Method(entry) for name, entry in methods.items()}
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         op = request["op"]
@@ -119,7 +126,7 @@ class _Adapter:
         except NotYetError:
             return {"outcome": "unsupported", "capability": request["method"]}
         except Exception as error:  # the harness gets an answer to everything
-            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            traceback.print_exc(file=sys.stderr)
             return fault(f"{type(error).__name__}: {error}")
 
     def _answered(self, op: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,12 +137,17 @@ class _Adapter:
             self._session = self._kind(request)
         elif op == "clock" and self._session is not None:
             self._session.now = request["now"]
-        elif op in ("close", "bye") and self._session is not None:
-            closing, self._session = self._session, None
-            closing.closed()
+        elif op in ("close", "bye"):
+            self.close()
         elif op == "call":
             return self._called(request["method"], request["args"])
         return ok()
+
+    def close(self) -> None:
+        """Close the session that is open, if there is one."""
+        closing, self._session = self._session, None
+        if closing is not None:
+            closing.closed()
 
     def _called(self, name: str, args: Any) -> dict[str, Any]:
         if self._session is None:
@@ -145,14 +157,14 @@ class _Adapter:
         known = self._methods.get(name)
         if known is None:
             return fault(f"unknown method {name!r}")
-        problem = known.problem(args)
+        problem = known.problem(args) if self._session.checks_arguments else ""
         if problem:
             return (
                 refused("REQUEST_MALFORMED", detail=problem) if "REQUEST_MALFORMED" in known.reasons else fault(problem)
             )
         try:
-            answer: dict[str, Any] = getattr(self._session, f"{name}_" if keyword.iskeyword(name) else name)(args)
-            return answer
+            answer = getattr(self._session, f"{name}_" if keyword.iskeyword(name) else name)(args)
+            return answer if isinstance(answer, dict) else fault(f"expected an answer from {name}, got {answer!r}")
         finally:
             if known.is_operation:
                 # A failpoint is for the next operation alone.
@@ -173,11 +185,15 @@ class _Pattern:
 class _Method:
     def __init__(self, entry: Mapping[str, Any]) -> None:
         self.reasons, self.is_operation = entry["reasons"], entry["group"] == "operation"
-        self._schema: Any = None
+        self._args = entry["args"]
+
+    @cached_property
+    def _schema(self) -> Any:
         with contextlib.suppress(ImportError):
             import jsonschema_rs
 
-            self._schema = jsonschema_rs.Draft202012Validator(entry["args"], keywords={"pattern": _Pattern})
+            return jsonschema_rs.Draft202012Validator(self._args, keywords={"pattern": _Pattern})
+        return None
 
     def problem(self, args: Any) -> str:
         """Why the arguments do not fit; empty if they do, or if nothing can tell."""
@@ -186,30 +202,46 @@ class _Method:
         return next(str(error.message) for error in self._schema.iter_errors(args))
 
 
-def _methods() -> dict[str, _Method]:
-    read = json.loads(Path(__file__).with_name("methods.json").read_text(encoding="utf-8"))
-    return {name: _Method(entry) for name, entry in read.items()}
+def _line(message: Mapping[str, Any]) -> bytes:
+    """An answer as a line; a fault in its place where it cannot be one."""
+    try:
+        line = json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        return _line({"id": message["id"], **fault(f"the answer is no JSON: {error}")})
+    if len(line) >= _MOST:
+        return _line({"id": message["id"], **fault("the answer is longer than a line may be")})
+    return line
 
 
 def serve(
-    session: type[Session], *, contract: str, version: str, name: str, not_yet: Mapping[str, str], workers: int = 16
+    session: type[Session],
+    *,
+    contract: str,
+    version: str,
+    name: str,
+    not_yet: Mapping[str, str],
+    workers: int = 16,
+    methods: Mapping[str, Any] | None = None,
 ) -> None:
-    """Answer requests until `bye`. `workers` is how many processes may share one workdir."""
+    """Answer requests until `bye`. `workers` is how many processes may share one workdir; `methods` are those of
+    methods.json, if it does not lie beside this file."""
     hello = {
         "protocol": 1,
         "implementation": {"name": name, "version": "0.1.0", "language": "python"},
         "claims": [{"contract": contract, "version": version, "not_claimed": dict(not_yet)}],
         "limits": {"workers": workers},
     }
-    adapter = _Adapter(session, hello, not_yet)
+    if methods is None:
+        methods = json.loads(Path(__file__).with_name("methods.json").read_text(encoding="utf-8"))
+    adapter = _Adapter(session, hello, not_yet, methods)
     # Standard output is for answers alone: what a library prints goes to standard error.
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
-    for line in sys.stdin.buffer:
-        request = json.loads(line)
-        text = json.dumps({"id": request["id"], **adapter.answer(request)}, ensure_ascii=False).encode()
-        if len(text) >= _MOST:
-            text = json.dumps({"id": request["id"], **fault("the answer is longer than a line may be")}).encode()
-        answers.write(text + b"\n")
-        answers.flush()
-        if request["op"] == "bye":
-            return
+    try:
+        for line in sys.stdin.buffer:
+            request = json.loads(line)
+            answers.write(_line({"id": request["id"], **adapter.answer(request)}) + b"\n")
+            answers.flush()
+            if request["op"] == "bye":
+                return
+    finally:
+        adapter.close()
