@@ -183,6 +183,7 @@ def summary_json(
         ],
         **members(summary, "counts"),
         "notes": [*summary.notes, *summary.of_roles],
+        "not_asked": sorted(summary.not_asked),
         "clauses": [
             {
                 "clause": row.clause.id,

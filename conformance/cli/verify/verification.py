@@ -355,7 +355,9 @@ class Verification:
         summary, applied, final = self._concluded
         if self._options.format_ is Format.JSON:
             said = summary_json(summary, final, self._options.evidence, applied=applied, artefacts=run.artefacts)
-            print_json(said)
+            # Another status than OK holds the gate: it need not judge every case again.
+            can_proceed = self._decision(run).can_proceed if final is Exit.OK else "NO"
+            print_json({"can_proceed": can_proceed, **said})
         else:
             print_summary(
                 summary,
