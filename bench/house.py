@@ -24,6 +24,9 @@ def imports() -> Mapping[str, Set[str]]:
     """
     graph = grimp.build_graph("holdfast", cache_dir=None)
     parts = (graph.find_children("holdfast") | graph.find_children(_OPENED)) - {_OPENED, "holdfast.__main__"}
+    # The public names, which the package imports when they are asked for.
+    for public in graph.find_modules_directly_imported_by("holdfast"):
+        graph.remove_import(importer="holdfast", imported=public)
     for part in parts:
         graph.squash_module(part)
     return {part: parts & graph.find_upstream_modules(part) for part in parts}

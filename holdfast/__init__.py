@@ -2,7 +2,39 @@
 
 In the repository the packages stand at the top level, and this folder links to them. Everything is imported as
 `holdfast.<package>`, so that an installation owns one name in site-packages.
+
+The public interface is what stands in `__all__`; docs/python.md describes it.
 """
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.adapter import Adapter
+    from holdfast.conformance.run.fixture import Holdfast
+    from holdfast.conformance.verdict import Exit, Verdict
+    from holdfast.interface import CrashResult, Finding, GateResult, VerifyResult, crash, gate, verify
+    from holdfast.specs import SpecError, load_contract
+    from holdfast.store import Refused, Store
+
+# fmt: off
+__all__ = [
+    "Adapter", "CrashResult", "Exit", "Finding", "GateResult", "Holdfast", "Refused", "SpecError", "Store", "Verdict",
+    "VerifyResult", "crash", "gate", "load_contract", "verify",
+]
+_PLACES = {
+    "Adapter": "adapter", "Exit": "conformance.verdict", "Holdfast": "conformance.run.fixture", "Refused": "store",
+    "SpecError": "specs", "Store": "store", "Verdict": "conformance.verdict", "load_contract": "specs",
+}
+# fmt: on
+
+
+def __getattr__(name: str) -> object:
+    """A public name, from its module when it is first asked for: `import holdfast` imports nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_PLACES.get(name, 'interface')}"), name)
+
 
 # Read by the build as the distribution's version.
 __version__ = "0.2.0"

@@ -82,6 +82,7 @@ def test_every_data_file_is_packed(builder: type[WheelBuilder] | type[SdistBuild
     data = [path for path in data if "__pycache__" not in path.parts]
     data += [path for path in (ROOT / "vectors").glob("*/data/*") if path.is_file()]
     assert data
+    data.append(ROOT / "holdfast" / "py.typed")
     missing = [str(path.relative_to(ROOT)) for path in data if str(path) not in packed]
     assert not missing, f"not packed, see [tool.hatch.build] in pyproject.toml: {missing}"
 

@@ -29,7 +29,9 @@ def expected_files() -> set[str]:
         capture_output=True,
     )
     names = {name.decode() for name in listed.stdout.split(b"\0") if name}
-    return {f"holdfast/{name}" for name in names if (ROOT / name).is_file()}
+    public = {f"holdfast/{path.name}" for path in (ROOT / "holdfast").iterdir() if path.is_file()}
+    # Without `py.typed` no type checker reads the types of the public interface.
+    return {"holdfast/py.typed", *public, *(f"holdfast/{name}" for name in names if (ROOT / name).is_file())}
 
 
 def built(scratch: Path) -> Path:
