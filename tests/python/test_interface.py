@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -86,6 +87,21 @@ def test_what_a_method_does_wrong_is_a_fault_with_its_trace(tmp_path: Path) -> N
         assert trace in done.stderr
         assert ("Traceback" in done.stderr) is bool(trace)
         (tmp_path / "shelf.sqlite").unlink()
+
+
+def test_a_store_refuses_and_fails_in_the_words_of_the_protocol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "full.py").write_text(
+        "from holdfast import Refused\nclass Full:\n    def __init__(self, folder): print(folder)\n"
+        "    def put(self, facts):\n        raise Refused('full') if 'a.left' in facts else OSError('gone')\n"
+        "    def dump(self): return {'b.left': '1'}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    command = worker.command_of(importlib.import_module("full").Full, "store")
+    done = python(*command[1:], tmp_path, given="PUT a 1\nDUMP\nPUT b 1\nDUMP\n")
+    assert done.stdout.splitlines() == ["READY", "REFUSED 'Refused: full'", '{"b.left": "1"}', "ERROR 'OSError: gone'"]
+    assert str(tmp_path) in done.stderr
 
 
 def test_a_method_that_a_class_lacks_is_not_claimed() -> None:
