@@ -221,9 +221,17 @@ def print_json(value: object) -> None:
     print(json.dumps(value).replace("##", "#\\u0023"))
 
 
+class Stopped(typer.Exit):
+    """The end of a command by an error that was printed; `message` is its text."""
+
+    def __init__(self, status: Exit, message: str) -> None:
+        super().__init__(int(status))
+        self.message = message
+
+
 def stop(status: Exit, message: str) -> NoReturn:
     """End the command with `status` and an error that says what was expected, what came and what to do."""
     console = err()
     console.print("holdfast:", style="bold red", end=" ")
     console.print(message)
-    raise typer.Exit(int(status))
+    raise Stopped(status, message)

@@ -92,10 +92,10 @@ def pytest_configure(config: pytest.Config) -> None:
         # As in the command line, of which a process of xdist knows nothing.
         gc.set_threshold(100_000)
         settings = msgspec.convert(json.loads(Path(path).read_text(encoding="utf-8")), RunSettings)
-        config.pluginmanager.register(_Runner(config, settings), "holdfast-runner")
+        config.pluginmanager.register(_Collecting(config, settings), "holdfast-runner")
 
 
-class _Runner:
+class Runner:
     """The engine of this process, and the way from a report to a result."""
 
     def __init__(self, config: pytest.Config, settings: RunSettings) -> None:
@@ -113,25 +113,9 @@ class _Runner:
             self._own = Engine(self._settings).__enter__()
         return self._own
 
-    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """A contract.yaml stands for all cases of its contract."""
-        if file_path.name != "contract.yaml":
-            return None
-        file: ContractFile = ContractFile.from_parent(parent, path=file_path)
-        file.runner = self
-        return file
-
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep the cases that are asked for; here, because under xdist only the workers collect."""
-        if self._settings.cases is not None:
-            items[:] = [item for item in items if item.name in self._settings.cases]
-        processes = getattr(config, "workerinput", {}).get("workercount", 1)
-        if processes > 1:
-            # A suite test takes as long as many scripts.
-            suites_first = sorted(
-                items, key=lambda item: not isinstance(item, CaseItem) or item.planned.form is not Form.SUITE
-            )
-            items[:] = shared_out(suites_first, processes, workload=_workload)
+    def run(self, contract: Contract, planned: PlannedCase) -> CaseResult:
+        """Run a case."""
+        return self.engine.run_planned(contract, planned)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
@@ -153,7 +137,14 @@ class _Runner:
         if report.when == "call" and data is not None:
             self._config.hook.pytest_holdfast_result(result=result_of_text(data))
 
-    def pytest_sessionfinish(self) -> None:
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """End the session, after every process of xdist and before each of them takes its leave."""
+        done = yield
+        self.finish(session)
+        return done
+
+    def finish(self, session: pytest.Session) -> None:  # noqa: ARG002
         """A process of xdist hands over the files of its adapter; it has an engine of its own."""
         output = getattr(self._config, "workeroutput", None)
         if output is not None and self._own is not None:
@@ -165,10 +156,34 @@ class _Runner:
             self._own.__exit__(None, None, None)
 
 
+class _Collecting(Runner):
+    """The runner of `holdfast verify`, whose files are contracts."""
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """A contract.yaml stands for all cases of its contract."""
+        if file_path.name != "contract.yaml":
+            return None
+        file: ContractFile = ContractFile.from_parent(parent, path=file_path)
+        file.runner = self
+        return file
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep the cases that are asked for; here, because under xdist only the workers collect."""
+        if self._settings.cases is not None:
+            items[:] = [item for item in items if item.name in self._settings.cases]
+        processes = getattr(config, "workerinput", {}).get("workercount", 1)
+        if processes > 1:
+            # A suite test takes as long as many scripts.
+            suites_first = sorted(
+                items, key=lambda item: not isinstance(item, CaseItem) or item.planned.form is not Form.SUITE
+            )
+            items[:] = shared_out(suites_first, processes, workload=_workload)
+
+
 class ContractFile(pytest.File):
     """All cases of one contract, in the order of its plan."""
 
-    runner: _Runner
+    runner: Runner
 
     def collect(self) -> Iterator[pytest.Item]:
         """One item for each case of the plan."""
@@ -189,27 +204,24 @@ def _workload(item: pytest.Item) -> tuple[str, str] | None:
 class CaseFailure(Exception):  # noqa: N818 - what pytest shows of a case that does not conform
     """A case did not conform."""
 
-    def __init__(self, result: CaseResult) -> None:
-        super().__init__(result.judgement.verdict.value)
-        self.result = result
-
 
 class CaseItem(pytest.Item):
     """One case as pytest sees it."""
 
     planned: PlannedCase
     contract: Contract
-    runner: _Runner
+    runner: Runner
     result: CaseResult | None = None
 
     def runtest(self) -> None:
         """Run it; anything but `conforms` is a failure to pytest, but for what the adapter is not asked for."""
-        self.result = self.runner.engine.run_planned(self.contract, self.planned)
+        self.result = self.runner.run(self.contract, self.planned)
         verdict = self.result.judgement.verdict
-        if verdict is not Verdict.CONFORMS and not (verdict is Verdict.UNSUPPORTED and self._is_of_another_role()):
-            raise CaseFailure(self.result)
+        if verdict is not Verdict.CONFORMS and not (verdict is Verdict.UNSUPPORTED and self.is_of_another_role()):
+            raise CaseFailure(verdict.value)
 
-    def _is_of_another_role(self) -> bool:
+    def is_of_another_role(self) -> bool:
+        """Whether the case is of a role that the adapter does not claim."""
         lacks = self.runner.engine.not_claimed(self.contract)
         return not self.contract.roles_of(self.planned.clauses, self.planned.roles).isdisjoint(lacks)
 

@@ -156,7 +156,7 @@ def _result(
         cause=cause,
         text="\n".join([f"{line.verdict}: {planned.title}", *clauses_text, *explained]),
         excused=line.excused,
-        transcript="" if verdict is Verdict.CONFORMS else _transcript(sides, line, contract),
+        transcript="" if verdict is Verdict.CONFORMS else transcript(sides, Judgement.of(line), contract),
         started=header.started + timedelta(microseconds=min(sent)) if sent else None,
         seconds=line.seconds,
     )
@@ -173,23 +173,24 @@ def _outcome(verdict: Verdict, line: VerdictLine, *, binds: bool) -> Outcome:
     return Outcome.FAILED
 
 
-def _transcript(sides: Mapping[str, Sequence[Exchange]], line: VerdictLine, contract: Contract) -> str:
+def transcript(sides: Mapping[str, Sequence[Exchange]], judged: Judgement, contract: Contract) -> str:
     """The exchanges of the failed side, or of both where none failed; the judged one has the member `judged`.
 
     Bytes stand in the member `text` as text. A transcript that is too long is cut at its beginning if that keeps the
     judged exchange.
     """
-    shown = [each for side, found in sides.items() for each in found if line.side in (None, side)]
+    side = None if judged.side is None else judged.side.value
+    shown = [each for name, found in sides.items() for each in found if side in (None, name)]
     lines: list[str] = []
     until = 0
     for each in shown:
         members = {name: value for name, value in written(each).items() if name not in ("type", "case")}
-        judged = each.n == line.n
+        is_judged = each.n == judged.n
         method = contract.methods.get((each.request or {}).get("method", ""))
         texts = texts_in([each.request, each.answer], encoded_in(method))
         members |= {"text": [f"{name}: {text}" for name, text in texts]} if texts else {}
-        lines.append(canonical({**members, **({"judged": True} if judged else {})}).decode())
-        until = len("\n".join(lines)) if judged else until
+        lines.append(canonical({**members, **({"judged": True} if is_judged else {})}).decode())
+        until = len("\n".join(lines)) if is_judged else until
     text = "\n".join(lines)
     if len(text) <= MAX_TRANSCRIPT:
         return text

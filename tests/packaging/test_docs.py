@@ -18,6 +18,7 @@ import pytest
 from holdfast.conformance.cli.commands import Commands
 from holdfast.conformance.cli.explain.pages import COMMANDS, commands_page
 from holdfast.conformance.cli.group import Branch, Entry, load
+from holdfast.pytest_plugin import OPTIONS
 from tests.hostile.verify import environment
 from tests.pace import busy
 
@@ -119,14 +120,18 @@ ELSEWHERE = {"--schema-only", "--port", "--new-id", "--failed", "--from"}
 # Of `python -m bench.teeth`.
 ELSEWHERE |= {"--compare", "--gone", "--part", "--quarter", "--whole"}
 
+# Of pytest.
+ELSEWHERE |= {"--lf", "--strict-markers"}
+
 
 def test_an_option_that_a_page_names_in_its_text_is_one_of_a_command() -> None:
-    known = {*options_of(Commands.entries), *ELSEWHERE, "--help", "--version"}
+    known = {*options_of(Commands.entries), *ELSEWHERE, *OPTIONS, "--help", "--version"}
     pages = [page for page in PAGES if "gallery" not in page.parts]
     texts = {page.name: BLOCK.sub("", page.read_text(encoding="utf-8")) for page in pages}
     named = {(name, option) for name, text in texts.items() for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
     assert len(named) > 100
     assert {one for one in named if one[1] not in known} == set()
+    assert {option for name, option in named if name == "pytest.md"} >= {*OPTIONS}
 
 
 def test_a_command_in_a_block_is_one_that_a_test_names_with_these_options() -> None:

@@ -152,7 +152,7 @@ def verify(options: Options) -> Exit:
     return run(options)
 
 
-class _NeverStartedError(Exception):
+class NeverStartedError(Exception):
     """The adapter did not come as far as a case, and `failure` says why."""
 
     def __init__(self, detail: str, *, silence: FailureMode | None = None, advice: str = "") -> None:
@@ -208,22 +208,22 @@ def _run(
     contracts, greeting, verification = list(requested), None, None
     with Engine(options.settings) as engine:
         try:
-            greeting = _greet(engine, is_server=options.target.is_server)
+            greeting = greet(engine, is_server=options.target.is_server)
             identity.saw(engine.pool.loaded(), scratch=engine.root)
-            contracts = _claimed(requested, greeting)
+            contracts = claimed(requested, greeting)
             _known_clauses(options.clause or (), contracts)
             _known_cases(options, contracts)
             for contract in contracts:
                 engine.provision(contract.name)
                 if options.target.is_server:
                     _preflight(engine, contract)
-        except (StartError, _NeverStartedError) as error:
-            failure = error.failure if isinstance(error, _NeverStartedError) else _silent(str(error))
+        except (StartError, NeverStartedError) as error:
+            failure = failure_of(error)
         else:
             verification = Verification(options, contracts, greeting, expectations, engine, identity, recorder)
             verification.go()
     if verification is None:
-        _record_failure(options, engine.settings, contracts, greeting, failure, identity, recorder)
+        record_failure(options, engine.settings, contracts, greeting, failure, identity, recorder)
     # Only now is every process of the adapter gone, which could have changed what it reads.
     run = recorder.reread()
     publish(run, contracts, options, problem=failure.detail if verification is None else "")
@@ -232,11 +232,17 @@ def _run(
     return verification.say(run)
 
 
+def failure_of(error: StartError | NeverStartedError) -> Judgement:
+    """The judgement on every case that did not begin therefore."""
+    return error.failure if isinstance(error, NeverStartedError) else _silent(str(error))
+
+
 def _silent(detail: str, *, silence: FailureMode | None = None, advice: str = "") -> Judgement:
     return Judgement(Verdict.NO_VERDICT, silence, detail, advice=advice)
 
 
-def _greet(engine: Engine, *, is_server: bool) -> Greeting:
+def greet(engine: Engine, *, is_server: bool) -> Greeting:
+    """The hello of the adapter. Raises StartError, NeverStartedError."""
     try:
         return engine.greet()
     except GreetingError as error:
@@ -244,34 +250,34 @@ def _greet(engine: Engine, *, is_server: bool) -> Greeting:
         shown = f"; its standard error ends: {log[-400:]}" if log else ""
         if error.event.kind is FailureMode.BUSY:
             advice = no_verdict(error.event.kind, "").advice
-            raise _NeverStartedError(error.event.detail, silence=error.event.kind, advice=advice) from error
+            raise NeverStartedError(error.event.detail, silence=error.event.kind, advice=advice) from error
         if is_server and "error: " in log:
             # The kit's own adapter says last what it met.
             said = log.rpartition("error: ")[2]
             advice = "Start it by hand; docs/http.md and docs/services.md say what it has to answer"
-            raise _NeverStartedError(said, silence=error.event.kind, advice=advice) from error
-        raise _NeverStartedError(
+            raise NeverStartedError(said, silence=error.event.kind, advice=advice) from error
+        raise NeverStartedError(
             f"the adapter failed before any case: {error.event.detail}{shown}",
             silence=error.event.kind,
             advice="Expected its answer to hello on standard output; `holdfast doctor -- COMMAND…` shows what it does",
         ) from error
     except Exhausted as error:
-        raise _NeverStartedError("the adapter failed before any case: no worker could be started") from error
+        raise NeverStartedError("the adapter failed before any case: no worker could be started") from error
 
 
 def _preflight(engine: Engine, contract: Contract) -> None:
     found = engine.preflight(contract)
     if found.verdict is not Verdict.CONFORMS:
         said = f"{contract.name} cannot be judged: {found.detail}"
-        raise _NeverStartedError(said, silence=found.silence, advice=found.advice)
+        raise NeverStartedError(said, silence=found.silence, advice=found.advice)
 
 
 def _status_of(failure: Judgement) -> Exit:
-    """The exit status where no case ran: of a machine that was too busy nothing follows for the adapter."""
-    return Exit.INCOMPLETE if failure.silence is FailureMode.BUSY else Exit.ADAPTER
+    """The exit status where no case ran. Nothing follows for an adapter that was not asked, or too busy a machine."""
+    return Exit.INCOMPLETE if failure.silence in {FailureMode.BUSY, FailureMode.MISSING} else Exit.ADAPTER
 
 
-def _record_failure(
+def record_failure(
     options: Options,
     settings: RunSettings,
     contracts: Sequence[Contract],
@@ -299,25 +305,25 @@ def _record_failure(
     recorder.finish(verdict=Verdict.NO_VERDICT.value, exit_status=int(_status_of(failure)))
 
 
-def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:
-    """The contracts to run: the requested ones, or all that the adapter claims and this kit knows."""
+def claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:
+    """The contracts to run: the requested ones, or all that it claims and this kit knows. Raises NeverStartedError."""
     known = set(contract_names())
     names = [claim.contract for claim in greeting.claims]
     if len(set(names)) != len(names):
-        raise _NeverStartedError(f"expected each contract to be claimed once in hello, got {', '.join(sorted(names))}")
+        raise NeverStartedError(f"expected each contract to be claimed once in hello, got {', '.join(sorted(names))}")
     contracts = list(requested) or [load_contract(c.contract) for c in greeting.claims if c.contract in known]
     for claim in greeting.claims:
         if claim.contract not in known:
             err().print(f"holdfast: the adapter claims {claim.contract}, which this kit does not know", style="yellow")
     if not contracts:
-        raise _NeverStartedError(
+        raise NeverStartedError(
             f"the adapter claims no contract that this kit knows; known: {', '.join(sorted(known))}"
         )
     for contract in contracts:
         found = greeting.claim(contract.name)
         if found is None or found.version != contract.version:
             said = "does not claim it" if found is None else f"claims version {found.version}"
-            raise _NeverStartedError(
+            raise NeverStartedError(
                 f"expected the adapter to claim {contract.name} {contract.version}, it {said}",
                 advice="Let hello list it under `claims`, or verify another --contract",
             )

@@ -55,7 +55,7 @@ def print_group(console: PlainConsole, group: Group, result: CaseResult, contrac
         console.print(f"{number}{group.cause}", style="bold")
     if group.remedy is not None:
         console.print(f"mends    {group.remedy.mends}")
-    _print_failure(console, first, result, contract, options)
+    print_failure(console, first, result, contract, options)
     for each in others[:_ALSO]:
         console.print(styled(each.verdict), each.planned.id, sep="  ")
         console.print(f"         {each.clause}: {cut(each.detail, _SHOWN)}", style="dim")
@@ -64,9 +64,10 @@ def print_group(console: PlainConsole, group: Group, result: CaseResult, contrac
     console.print()
 
 
-def _print_failure(
+def print_failure(
     console: PlainConsole, finding: Finding, result: CaseResult, contract: Contract, options: Options
 ) -> None:
+    """Print one finding in full."""
     judged, planned = result.judgement, finding.planned
     console.print(styled(finding.verdict), planned.id, sep="  ")
     console.print(planned.title, style="bold")
@@ -75,8 +76,7 @@ def _print_failure(
     console.print(f"harm     {harm_of(clause, judged.verdict)}")
     case = contract.case(result.case)
     if case is not None and case.twin is not None:
-        was, becomes = _twin_values(case)
-        console.print(f"twin     {case.twin.step}: {case.twin.path} is {becomes} instead of {was}")
+        console.print(f"twin     {twin_text(case)}")
     kind = "" if judged.silence is None else f" ({judged.silence.value})"
     records = result.judged_side
     for name, text in (
@@ -175,6 +175,13 @@ def around(records: Sequence[Record], n: int | None) -> list[Record]:
     near = range(max(first, place - _BEFORE), min(len(records), place + _BEHIND + 1))
     steps = [index for index in range(first, near.start) if not _AROUND.search(records[index].action)]
     return [records[index] for index in (*steps[-_STEPS_BEFORE:], *near)]
+
+
+def twin_text(case: Case) -> str:
+    """What the twin changes."""
+    was, becomes = _twin_values(case)
+    assert case.twin is not None
+    return f"{case.twin.step}: {case.twin.path} is {becomes} instead of {was}"
 
 
 def _twin_values(case: Case) -> tuple[str, str]:

@@ -166,6 +166,8 @@ class Verification:
         self._broken: EvidenceError | None = None
         self._failed: BaseException | None = None
         self._ended_by_user = False
+        # Whether what did not run is missing by design: the session was to end at the first failure.
+        self.stopped = options.exit_first
         header = header_of(
             engine.settings,
             contracts,
@@ -200,12 +202,12 @@ class Verification:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what is to run, where this process collects."""
         if session.items:
-            self._select(item.name for item in session.items)
+            self.select(item.name for item in session.items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002
         """Note what is to run, where the processes of xdist collect; all of them collect the same."""
-        self._select(name.rpartition("::")[2] for name in ids)
+        self.select(name.rpartition("::")[2] for name in ids)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002
@@ -216,7 +218,8 @@ class Verification:
         """Note whether a user ended the session: xdist ends it, for `-x`, by a subclass of KeyboardInterrupt."""
         self._ended_by_user = excinfo.type is KeyboardInterrupt
 
-    def _select(self, names: Iterable[str]) -> None:
+    def select(self, names: Iterable[str]) -> None:
+        """Note which cases run."""
         if self._selected is None:
             self._selected = set(names)
             self._progress.begin(self._selected)
@@ -240,26 +243,26 @@ class Verification:
         """Run pytest and complete the evidence. Raises EvidenceError, KeyboardInterrupt."""
         with self._progress:
             status = self._pytest()
-            if self._broken is not None:
-                raise self._broken
-            if self._failed is not None:
+            if self._broken is None and self._failed is not None:
                 raise self._failed
-            if self._ended_by_user:
+            if self._broken is None and self._ended_by_user:
                 raise KeyboardInterrupt
-            self._run_again()
+            self.run_again()
         if status == pytest.ExitCode.USAGE_ERROR:
             stop(
                 Exit.USAGE,
                 f"-k: expected words joined by and, or, not and brackets, got {self._options.expression!r}",
             )
-        self._conclude(status)
+        self.conclude(status)
 
-    def _run_again(self) -> None:
+    def run_again(self) -> None:
         """Run each case that a limit ended once more, now that nothing else runs. Raises EvidenceError.
 
         When three in a row have ended so again, it is not the machine: the others keep their result. Where it was the
         machine, what was not started is run too, because workers had died before it.
         """
+        if self._broken is not None:
+            raise self._broken
         contracts = {contract.name: contract for contract in self._contracts}
         ran = [(planned, self._results[planned.id]) for planned in self._plan if planned.id in self._results]
         limited = [each for each in ran if each[1].is_limited]
@@ -306,11 +309,12 @@ class Verification:
             with _own_pytest_environment(Path(scratch)):
                 return int(pytest.main(words, plugins=[self]))
 
-    def _conclude(self, status: int) -> None:
+    def conclude(self, status: int) -> None:
+        """Complete the evidence, after a session of pytest that ended with `status`. Raises EvidenceError."""
         narrowed = self._options.narrowed is not None
         selected = self._selected if self._selected is not None else set()
         for planned in self._plan:
-            if planned.id in selected and planned.id not in self._results and not self._options.exit_first:
+            if planned.id in selected and planned.id not in self._results and not self.stopped:
                 self.pytest_holdfast_result(missing_result(planned))
         if self._broken is not None:
             raise self._broken
@@ -346,7 +350,7 @@ class Verification:
 
     def _pytest_went_well(self, status: int) -> bool:
         # With -x, xdist reports an interruption where pytest alone reports failures.
-        stopped = status == pytest.ExitCode.INTERRUPTED and self._options.exit_first
+        stopped = status == pytest.ExitCode.INTERRUPTED and self.stopped
         return stopped or status in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, _NOTHING_COLLECTED}
 
     def say(self, run: Run) -> Exit:
@@ -356,14 +360,14 @@ class Verification:
         if self._options.format_ is Format.JSON:
             said = summary_json(summary, final, self._options.evidence, applied=applied, artefacts=run.artefacts)
             # Another status than OK holds the gate: it need not judge every case again.
-            can_proceed = self._decision(run).can_proceed if final is Exit.OK else "NO"
+            can_proceed = self.decision(run).can_proceed if final is Exit.OK else "NO"
             print_json({"can_proceed": can_proceed, **said})
         else:
             print_summary(
                 summary,
                 applied,
                 final,
-                decision=self._decision(run),
+                decision=self.decision(run),
                 artefacts=run.artefacts,
                 options=self._options,
                 contracts=self._contracts,
@@ -377,8 +381,8 @@ class Verification:
         claimed = contract.roles.keys() - self._engine.not_claimed(contract).keys()
         return "" if claimed in ({*contract.roles}, set()) else f"/{'+'.join(sorted(claimed))}"
 
-    def _decision(self, run: Run) -> GateDecision:
-        """What the gate says of the evidence as it stands on the disk."""
+    def decision(self, run: Run) -> GateDecision:
+        """The decision of the gate on the evidence as it stands on the disk."""
         if len(self._results) > _MANY:
             err().print("every case is judged once more, from the evidence")
         requirements = [parse_requirement(f"{one.name}{self._roles(one)}") for one in self._contracts]

@@ -1,0 +1,417 @@
+"""The cases of contracts in a session of pytest that is a user's own: items, evidence, and the decision at its end.
+
+`holdfast.pytest_plugin` has the options. The process that controls the session writes the evidence; a process of xdist
+has an engine of its own, with the settings that the controlling one hands over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from holdfast.conformance.adapter.worker import Greeting
+from holdfast.conformance.cases.record import CaseResult, Judgement, Side
+from holdfast.conformance.cli.console import Format, PlainConsole, Stopped, stop
+from holdfast.conformance.cli.target import Target, found_here, known_contracts, words_of
+from holdfast.conformance.cli.verify.command import (
+    NeverStartedError,
+    claimed,
+    failure_of,
+    greet,
+    record_failure,
+    unusable_outputs,
+)
+from holdfast.conformance.cli.verify.options import DEFAULT_EVIDENCE, Options
+from holdfast.conformance.cli.verify.transcript import again, print_failure, twin_text
+from holdfast.conformance.cli.verify.verification import Verification
+from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
+from holdfast.conformance.run import plugin
+from holdfast.conformance.run.artefacts import ArtefactError, Identity
+from holdfast.conformance.run.engine import Engine
+from holdfast.conformance.run.findings import finding_of, grouped
+from holdfast.conformance.run.plan import PlannedCase, plan_of
+from holdfast.conformance.run.recorder import Recorder
+from holdfast.conformance.run.results import transcript
+from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.verdict import REPORTED, Exit, FailureMode, Verdict, exit_of, harm_of
+from holdfast.reports.evidence import EvidenceError, Exchange, Run
+from holdfast.reports.plain import cut, disarmed, plain
+from holdfast.servers.errors import StartError
+from holdfast.specs import Contract, SpecError, load_contract
+from holdfast.specs.model import Level
+from holdfast.specs.strictjson import canonical
+from holdfast.specs.typed import written
+
+_HANDED = "holdfast_settings"
+_GIVEN = ("contract", "adapter", "launcher", "config", "pass_env", "quick", "seed", "nonce", "commit")
+# Options that have another name here.
+_OWN = re.compile(r"--(?=(?:evidence|config|nonce|commit|quick)\b)")
+_ROOT = "holdfast"
+# Reasons to hold that the end of the session shows, and steps of a case that Allure shows; the evidence has all.
+_REASONS, _STEPS, _SHOWN = 3, 100, 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PytestOptions(Options):
+    """What the options of pytest ask for, as `holdfast verify` has it."""
+
+    context: Any = None
+    adapter: str
+    format_: Any = Format.JSON
+
+    @cached_property
+    def target(self) -> Target:
+        """The adapter. Ends with a usage error if there is no such program."""
+        words = words_of("--holdfast-adapter", self.adapter)
+        found_here(words)
+        return Target(words, () if self.launcher is None else words_of("--holdfast-launcher", self.launcher))
+
+    def of(self, settings: RunSettings, expression: str | None = None) -> _PytestOptions:
+        """The same of a run whose settings stand, with what narrows it."""
+        found = replace(self, expression=expression)
+        vars(found)["settings"] = settings
+        return found
+
+
+@contextlib.contextmanager
+def _as_usage() -> Iterator[None]:
+    """What is a wrong command line for `holdfast verify` is a usage error of pytest."""
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    except (Stopped, ArtefactError, SpecError, EvidenceError, StartError) as error:
+        said = error.message if isinstance(error, Stopped) else str(error)
+        raise pytest.UsageError(f"holdfast: {_OWN.sub('--holdfast-', said)}") from error
+
+
+def begin(config: pytest.Config) -> None:
+    """Make the cases a part of the session. Raises UsageError."""
+    given = {name: config.getoption(f"holdfast_{name}") for name in _GIVEN}
+    where, faults = config.getoption("holdfast_evidence"), not config.getoption("holdfast_no_faults")
+    options = _PytestOptions(**given, evidence=Path(where or DEFAULT_EVIDENCE), faults=faults)
+    with _as_usage():
+        contracts = [load_contract(name) for name in known_contracts(options.contract or ())]
+        options.must_be_publishable()
+        if problem := unusable_outputs(options):
+            stop(Exit.USAGE, problem)
+        handed = getattr(config, "workerinput", {}).get(_HANDED)
+        if handed is not None:
+            options = options.of(msgspec.convert(json.loads(handed), RunSettings))
+        session = _Session(config, options, contracts)
+    config.addinivalue_line("markers", f"{_ROOT}: a case of a contract, which holdfast asks of the adapter")
+    for clause in (clause for contract in contracts for clause in contract.clauses.values()):
+        config.addinivalue_line("markers", f"{clause.id}: {' '.join(clause.text.split())}")
+    config.pluginmanager.register(plugin, "holdfast-hooks")
+    config.pluginmanager.register(session, "holdfast-session")
+
+
+class _Session(plugin.Runner):
+    """The cases in this process, and in the one that controls the session their evidence."""
+
+    def __init__(self, config: pytest.Config, options: _PytestOptions, contracts: Sequence[Contract]) -> None:
+        super().__init__(config, options.settings)
+        self.options = options
+        self._contracts = contracts
+        self._plan = [(each, planned) for each in contracts for planned in plan_of(each)]
+        self._names = {f"{_ROOT}/{each.name}::{_name(planned)}": planned for each, planned in self._plan}
+        self._controls = not (hasattr(config, "workerinput") or config.getoption("collectonly"))
+        self._greeting: Greeting | None = None
+        self._recorder: Recorder | None = None
+        self._verification: Verification | None = None
+        self._interrupted = False
+        self._said: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Take the place of the evidence, so that no older run is left there, and start the engine."""
+        if not self._controls:
+            return
+        with _as_usage():
+            settings, redactor = self.options.settings, self.options.redactor
+            self._identity = Identity(settings.adapter, started=datetime.now(UTC), named=(), redactor=redactor)
+            self._recorder = Recorder(self.options.evidence, redactor=redactor)
+            self._own = Engine(settings).__enter__()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Hand the settings to a process of xdist."""
+        node.workerinput[_HANDED] = json.dumps(asdict(self.engine.settings))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """Add the cases, before `-k`, `-m` and `--lf` choose among all items."""
+        for contract in self._contracts:
+            collector: _ContractNode = _ContractNode.from_parent(
+                session, name=contract.name, nodeid=f"{_ROOT}/{contract.name}"
+            )
+            found = [
+                _Item.made(collector, self, contract, planned)
+                for of, planned in self._plan
+                if of is contract and planned.form in self.options.forms
+            ]
+            # So that pytest counts them.
+            session.ihook.pytest_collectreport(report=pytest.CollectReport(collector.nodeid, "passed", None, [*found]))
+            items += found
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Begin, where this process collects and runs."""
+        if self._controls:
+            self._begin([item.nodeid for item in session.items])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002
+        """Begin, where the processes of xdist collect; all of them collect the same."""
+        if "failure" not in vars(self):
+            self._begin(ids)
+
+    def _begin(self, nodes: Sequence[str]) -> None:
+        """It is known which cases run: greet the adapter and write the header."""
+        assert self._recorder is not None
+        selected = [self._names[node].id for node in nodes if node in self._names]
+        whole = [planned.id for _, planned in self._plan if planned.form in self.options.forms]
+        narrowed = None if sorted(selected) == sorted(whole) else f"{len(selected)} of {len(self._plan)} cases"
+        self.options = self.options.of(self.options.settings, narrowed)
+        if not selected:
+            self.failure = Judgement(Verdict.NO_VERDICT, FailureMode.MISSING, "no case was selected")
+        elif self.failure is None:
+            assert self._greeting is not None
+            self._identity.saw(self.engine.pool.loaded(), scratch=self.engine.root)
+            self._verification = Verification(
+                self.options, self._contracts, self._greeting, (), self.engine, self._identity, self._recorder
+            )
+            self._verification.select(selected)
+
+    @cached_property
+    def failure(self) -> Judgement | None:
+        """Why no case can begin, if none can: the adapter is greeted once in each process."""
+        try:
+            self._greeting = greet(self.engine, is_server=False)
+            claimed(self._contracts, self._greeting)
+            for contract in self._contracts:
+                self.engine.provision(contract.name)
+        except (StartError, NeverStartedError) as error:
+            return failure_of(error)
+        return None
+
+    def run(self, contract: Contract, planned: PlannedCase) -> CaseResult:
+        """Run a case, unless none can begin."""
+        if self.failure is not None:
+            unproven = replace(self.failure, detail=f"before any case: {self.failure.detail}")
+            return CaseResult(planned.id, planned.clauses, unproven, (), (), 0.0)
+        return super().run(contract, planned)
+
+    def pytest_holdfast_result(self, result: CaseResult) -> None:
+        """Write a result down."""
+        if self._verification is not None:
+            self._verification.pytest_holdfast_result(result)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """A process of xdist ended: note what it observed of its adapter."""
+        if self._verification is not None:
+            self._verification.pytest_testnodedown(node, error)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note who ended the session: `-x` of xdist ends it by a subclass of KeyboardInterrupt."""
+        self._interrupted = excinfo.type is KeyboardInterrupt or issubclass(excinfo.type, pytest.exit.Exception)
+
+    def finish(self, session: pytest.Session) -> None:
+        """Complete the evidence, and ask the gate."""
+        super().finish(session)
+        if self._recorder is None:
+            return
+        try:
+            self._complete(session, self._recorder)
+            # Only without a process of the adapter, which could change it, is the evidence read.
+            self.pytest_unconfigure()
+            run = self._recorder.reread()
+        except EvidenceError as error:
+            proceeds, self._said = False, [f"CAN_PROCEED = NO: {error}"]
+        else:
+            required = [parse_requirement(each.name) for each in self._contracts]
+            known = self._verification
+            decision = decide(run, required, now=datetime.now(UTC)) if known is None else known.decision(run)
+            proceeds, self._said = decision.can_proceed == "YES", list(_said(run, decision, self.options.evidence))
+        passed = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if passed and not proceeds and self._config.getoption("holdfast_gate"):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _complete(self, session: pytest.Session, recorder: Recorder) -> None:
+        """Write what is missing of the evidence. Raises EvidenceError."""
+        if self._interrupted:
+            raise EvidenceError("interrupted; the evidence has no footer and proves nothing")
+        verification, status = self._verification, session.exitstatus
+        if verification is None:
+            never = Judgement(Verdict.NO_VERDICT, FailureMode.MISSING, "the session ended before any case")
+            failure, settings = vars(self).get("failure") or never, self.engine.settings
+            record_failure(self.options, settings, self._contracts, self._greeting, failure, self._identity, recorder)
+            return
+        verification.run_again()
+        verification.stopped = bool(session.shouldstop or session.shouldfail) or status == pytest.ExitCode.INTERRUPTED
+        verification.conclude(int(status))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say the decision and the gravest finding."""
+        if self._said:
+            terminalreporter.section(_ROOT)
+            for line in self._said:
+                terminalreporter.line(disarmed(plain(line)))
+
+    def pytest_unconfigure(self) -> None:
+        """End what this process started."""
+        own, self._own = self._own, None
+        if own is not None:
+            own.__exit__(KeyboardInterrupt if self._interrupted else None, None, None)
+        if self._recorder is not None:
+            self._recorder.close()
+
+
+def _said(run: Run, decision: GateDecision, evidence: Path) -> Iterator[str]:
+    yield f"CAN_PROCEED = {decision.can_proceed}"
+    mild = (Verdict.CONFORMS, Verdict.UNSUPPORTED)
+    found = [line for each in REPORTED if each not in mild for line in run.verdicts if line.verdict == each.value]
+    for line in found[:1]:
+        yield f"  gravest of {len(found)}: {line.verdict} {line.case}: {line.detail}"
+    for reason in decision.reasons[:_REASONS]:
+        yield f"  {reason.code.value}: {reason.text}"
+    if len(decision.reasons) > _REASONS:
+        yield f"  … and {len(decision.reasons) - _REASONS} more; `holdfast gate` says them all"
+    yield from (f"  note: {note}" for note in decision.notes)
+    yield f"  evidence: {evidence}"
+
+
+# The items
+
+
+def _name(planned: PlannedCase) -> str:
+    """The name of an item. A colon twice would end a part of its id."""
+    return f"{planned.id}[{plain(planned.title).replace('::', ':')}]"
+
+
+class _ContractNode(pytest.Collector):
+    """The parent of the cases of one contract."""
+
+    def collect(self) -> list[pytest.Item]:
+        return []  # the session adds them
+
+
+class NotProven(plugin.CaseFailure):
+    """There is no verdict: Allure shows an error, not a failure."""
+
+    __module__ = "builtins"
+
+
+class _Item(plugin.CaseItem):
+    """A case as an item of a user's session."""
+
+    runner: _Session
+
+    @classmethod
+    def made(cls, parent: _ContractNode, session: _Session, contract: Contract, planned: PlannedCase) -> _Item:
+        """The item of a case."""
+        name = _name(planned)
+        # As a text, which pytest reads as it reads the one that `--lf` has kept.
+        item: _Item = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
+        item.planned, item.contract, item.runner = planned, contract, session
+        for mark in (_ROOT, *planned.clauses):
+            item.add_marker(mark)
+        # A warning within the kit says nothing about the adapter, though the project may take its own for errors.
+        item.add_marker(pytest.mark.filterwarnings("default"))
+        return item
+
+    def runtest(self) -> None:
+        """Run it. What the adapter does not claim, and need not, is skipped."""
+        with contextlib.suppress(plugin.CaseFailure):
+            super().runtest()
+        assert self.result is not None
+        verdict = self.result.judgement.verdict
+        if self.config.getoption("allure_report_dir", None):
+            self._show(self.result)
+        if verdict is Verdict.UNSUPPORTED and (self.is_of_another_role() or not self._is_must):
+            pytest.skip(self.result.judgement.detail)
+        if verdict is not Verdict.CONFORMS:
+            raise self._failure(self.result)
+
+    @property
+    def _is_must(self) -> bool:
+        return any(self.contract.clauses[name].level is Level.MUST for name in self.planned.clauses)
+
+    def _failure(self, result: CaseResult) -> BaseException:
+        """The finding as `holdfast verify` prints it."""
+        judged, printed, options = result.judgement, io.StringIO(), self.runner.options
+        finding = finding_of(judged, result.judged_side, self.planned, self.contract)
+        console = PlainConsole(file=printed, width=160, soft_wrap=True, no_color=True, force_terminal=False)
+        print_failure(console, finding, result, self.contract, options)
+        # What stands first is what pytest shows of it in one line.
+        text = f"{judged.verdict.value}: {plain(judged.detail)}\n{printed.getvalue()}"
+        text = disarmed(options.redactor.free(text))
+        unproven = exit_of(judged.verdict) in (Exit.INCOMPLETE, Exit.KIT)
+        return NotProven(text) if unproven else pytest.fail.Exception(text, pytrace=False)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The finding, without the places in the kit that it came through."""
+        return pytest.Item.repr_failure(self, excinfo, "value" if isinstance(excinfo.value, NotProven) else style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The place of the case. pytest needs a line where an item is skipped by a mark."""
+        return self.config.rootpath / _ROOT / self.contract.name, 0, self.name
+
+    def _show(self, result: CaseResult) -> None:
+        """Add what is known of the case to the result that Allure's plug-in for pytest writes."""
+        import allure
+
+        judged, contract, planned, dynamic = result.judgement, self.contract, self.planned, allure.dynamic
+        clauses = [contract.clauses[name] for name in planned.clauses]
+        dynamic.title(plain(planned.title))
+        dynamic.parent_suite(contract.name)
+        dynamic.suite(planned.clauses[0])
+        dynamic.epic(contract.name)
+        dynamic.feature(*planned.clauses)
+        dynamic.label("contract", contract.name)
+        dynamic.label("clause", *planned.clauses)
+        dynamic.label("verdict", judged.verdict.value)
+        dynamic.severity("critical" if self._is_must else "minor")
+        said = [f"{one.id} ({one.level.value}): {one.text} Harm: {harm_of(one, judged.verdict)}" for one in clauses]
+        case = contract.case(planned.id)
+        if case is not None and case.twin is not None:
+            said.append(f"The twin, which must be accepted: {twin_text(case)}")
+        dynamic.description("\n\n".join(said))
+        for group in grouped([finding_of(judged, result.judged_side, planned, contract)], [contract]):
+            dynamic.story(group.cause)
+        options = self.runner.options
+        sides: dict[str, list[Exchange]] = {}
+        for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
+            lines = (options.redactor.line(each.line(planned.id, side)) for each in records)
+            sides[side.value] = [line for line in lines if isinstance(line, Exchange)]
+            if records:
+                with allure.step(f"{side.value} side"):
+                    _show_steps(sides[side.value], judged.n if judged.side is side else None, judged.detail)
+        command, gaps = again(planned, options)
+        allure.attach(transcript(sides, judged, contract), "transcript", allure.attachment_type.TEXT)
+        allure.attach("\n".join([command, *(f"fill in  {gap}" for gap in gaps)]), "again", allure.attachment_type.TEXT)
+
+
+def _show_steps(lines: Sequence[Exchange], n: int | None, why: str) -> None:
+    """A step of Allure for each exchange, the judged one failed; of many those that lead to it."""
+    import allure
+
+    place = next((index for index, line in enumerate(lines) if line.n == n), len(lines) - 1)
+    for line in lines[max(0, place + 1 - _STEPS) :][:_STEPS]:
+        step = allure.step(plain(f"{line.n} w{line.worker} {line.action}"))
+        event = None if line.event is None else written(line.event)
+        parts: Mapping[str, Any] = {"request": line.request, "answer": line.answer, "event": event}
+        step.params = {name: cut(canonical(part).decode(), _SHOWN) for name, part in parts.items() if part}
+        with contextlib.suppress(pytest.fail.Exception), step:
+            if line.n == n:
+                pytest.fail(why)
