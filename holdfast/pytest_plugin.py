@@ -3,7 +3,15 @@
 pytest loads it wherever holdfast is installed, so it imports pytest alone until one of its options is given.
 """
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from holdfast.conformance.run.fixture import Holdfast
 
 _CONTRACT, _ADAPTER = "--holdfast-contract", "--holdfast-adapter"
 OPTIONS = {
@@ -39,3 +47,11 @@ def pytest_configure(config: pytest.Config) -> None:
         from holdfast.conformance.cli.in_pytest import begin
 
         begin(config)
+
+
+@pytest.fixture
+def holdfast(tmp_path: Path) -> Holdfast:
+    """`holdfast.verify(contract, adapter)` and `holdfast.crash(store)`, which fail the test (docs/python.md)."""
+    from holdfast.conformance.run.fixture import Holdfast
+
+    return Holdfast(tmp_path)

@@ -1,4 +1,4 @@
-"""The fixture `holdfast`: an adapter or a store that is a class in Python, in a test of its own (docs/python.md)."""
+"""What the fixture `holdfast` gives: an adapter or a store that is a class in Python, in a test (docs/python.md)."""
 
 from __future__ import annotations
 
@@ -37,9 +37,3 @@ class Holdfast:
 
     def _place(self) -> Path:
         return Path(tempfile.mkdtemp(prefix="holdfast-", dir=self.folder))
-
-
-@pytest.fixture
-def holdfast(tmp_path: Path) -> Holdfast:
-    """`holdfast.verify(contract, adapter)` and `holdfast.crash(store)`."""
-    return Holdfast(tmp_path)
