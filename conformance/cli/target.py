@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import typer
 
 from holdfast import lacking
-from holdfast.conformance.cli.console import stop
+from holdfast.conformance.cli.console import ending, stop
 from holdfast.conformance.run.settings import REFERENCE, RunSettings
 from holdfast.conformance.verdict import Exit
 from holdfast.servers.pace import SLOW_VARIABLE
@@ -72,11 +72,14 @@ class TargetOptions:
     def settings_for(self, contracts: Iterable[str], *, seed: str, **more: Any) -> RunSettings:
         """The settings of a run of the target. Ends with a usage error for a config of another form, or a package that
         the contracts need and that is not installed."""
-        from holdfast.specs import load_contract
+        from holdfast.specs import SpecError, load_contract
 
         asked = tuple(contracts)
-        for extra in filter(None, (load_contract(name).extra for name in asked)):
-            require(extra)
+        with ending(Exit.USAGE, SpecError):
+            extras = {load_contract(name).extra for name in asked}
+        for extra in extras:
+            if extra is not None:
+                require(extra)
         return RunSettings(
             adapter=self.target.adapter,
             contracts=asked,
