@@ -135,9 +135,9 @@ def inspect(workdir: Path, path: str, kind: str = "sqlite") -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="look-", dir=workdir.parent) as folder:
         copy, op = (Path(folder), "inspect rocksdb") if kind == "rocksdb" else (Path(folder, COPY), "inspect")
         copied = (copy_rocksdb if kind == "rocksdb" else files.copy_database)(workdir, path, Path(folder))
+        if (known := _latest.get(copied.digest)) is not None:
+            return known
         found = nothing(exists=copied.exists, error=copied.error)
-        if copied.digest in _latest:
-            return _latest[copied.digest]
         if copied.digest is not None:
             found = {**_asked(op, nothing(exists=True, error=None), path=str(copy)), "digest": copied.digest}
     if len(canonical(found)) > MAX_LOOK:

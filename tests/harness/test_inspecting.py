@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import bz2
+import contextlib
 import gzip
 import lzma
 import os
@@ -596,6 +597,26 @@ def test_what_is_written_but_not_committed_is_not_seen(workdir: Path) -> None:
     busy = store.insert(workdir, "s.db", "t", [{"x": 3}])
     assert busy == {"inserted": None, "error": "database is locked"}
     database.close()
+
+
+def test_the_same_bytes_are_read_once_and_a_row_in_the_log_alone_is_another_content(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, ask = list[str](), HELPER.ask
+
+    def counted(op: str, **words: Any) -> Any:
+        asked.append(op)
+        return ask(op, **words)
+
+    monkeypatch.setattr(HELPER, "ask", counted)
+    folder = make(workdir, "PRAGMA journal_mode=WAL; CREATE TABLE t (x)")
+    with contextlib.closing(sqlite3.connect(folder / "s.db")) as database:
+        for count, expected in enumerate(([], [{"x": 1}], [{"x": 1}, {"x": 2}]), 1):
+            if expected:
+                database.execute("INSERT INTO t VALUES (?)", (count - 1,))
+                database.commit()
+            assert [store.inspect(workdir, "s.db")["rows"] for _ in range(2)] == [{"t": expected}] * 2
+            assert len(asked) == count
 
 
 def test_whoever_dies_of_a_request_is_replaced() -> None:
