@@ -49,11 +49,11 @@ class Forks:
         key = tuple(sorted(environment.items()))
         number = self._starts[key]
         self._starts[key] += 1
-        arguments = tracer.arguments_of(command)
-        ends_alike = tuple(command[-len(self._adapter) :]) == self._adapter
-        if number == 0 or not ends_alike or (arguments is None and len(command) > len(self._adapter)):
+        tracing = tracer.arguments_of(command)
+        program = command if tracing is None else command[-len(self._adapter) :]
+        if number == 0 or tuple(program) != self._adapter:
             return in_a_new_process(command, environment)
-        within = None if arguments is None else (f"{tracer.__name__}.trace", arguments)
+        within = None if tracing is None else (f"{tracer.__name__}.trace", tracing)
         return self._of(key, number % _SERVERS).start(self._words, environment, within)
 
     def _of(self, environment: Environment, number: int) -> ForkServer:
