@@ -71,30 +71,20 @@ def install_line(extra: str = "") -> str:
 _NAMED = {"nacl": "pynacl"}
 
 
-def _extras() -> dict[str, set[str]]:
-    """The distributions of each extra, with those of the extras in it. Empty for a kit that is not installed."""
-    import re
+def _packages(extra: str) -> set[str]:
+    """The distributions that an extra brings, with those of the extras in it; none for a kit that is not installed."""
     from importlib.metadata import PackageNotFoundError, requires
 
-    found: dict[str, set[str]] = {}
-    with_extras: dict[str, set[str]] = {}
+    from packaging.requirements import Requirement
+
     try:
         lines = requires(DISTRIBUTION) or []
     except PackageNotFoundError:
-        return {}
-    for line in lines:
-        asked = re.fullmatch(r"([\w.-]+)(?:\[([\w,-]+)\])?.*; extra == [\"'](\w+)[\"']", line)
-        if asked is None:
-            continue
-        name, included, extra = asked.groups()
-        own, others = found.setdefault(extra, set()), with_extras.setdefault(extra, set())
-        if name == DISTRIBUTION:
-            others.update(included.split(","))
-        else:
-            own.add(name.lower().replace("_", "-"))
-    for _ in found:
-        for extra, others in with_extras.items():
-            found[extra].update(*(found[other] for other in others))
+        return set()
+    found: set[str] = set()
+    for one in map(Requirement, lines):
+        if one.marker is not None and one.marker.evaluate({"extra": extra}):
+            found |= set().union(*map(_packages, one.extras)) if one.name == DISTRIBUTION else {one.name}
     return found
 
 
@@ -103,7 +93,7 @@ def lacking(extra: str) -> str:
     from importlib.metadata import PackageNotFoundError, distribution
 
     missing = []
-    for name in sorted(_extras().get(extra, ())):
+    for name in sorted(_packages(extra)):
         try:
             distribution(name)
         except PackageNotFoundError:
@@ -115,13 +105,22 @@ def lacked(error: BaseException | None) -> str:
     """The same of the module that is missing in `error` or in its cause; empty for another error."""
     while error is not None:
         if isinstance(error, ModuleNotFoundError) and error.name:
-            module = error.name.partition(".")[0]
-            name = _NAMED.get(module, module.replace("_", "-"))
-            # The smallest extra that has it.
-            having = sorted((len(names), extra) for extra, names in _extras().items() if name in names)
-            return _not_installed([name], having[0][1]) if having else ""
+            return _brought(error.name.partition(".")[0])
         error = error.__cause__
     return ""
+
+
+def _brought(module: str) -> str:
+    """What brings a module that is not installed: the smallest extra that has it; empty if no extra has it."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    name = _NAMED.get(module, module.replace("_", "-"))
+    try:
+        extras = metadata(DISTRIBUTION).get_all("Provides-Extra") or []
+    except PackageNotFoundError:
+        return ""
+    having = [extra for extra in extras if name in _packages(extra)]
+    return _not_installed([name], min(having, key=lambda extra: len(_packages(extra)))) if having else ""
 
 
 def _not_installed(names: list[str], extra: str) -> str:
