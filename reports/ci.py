@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -129,10 +130,8 @@ def summary(results: Results, decided: Decided) -> str:
 
 def _not_claimed(results: Results) -> Iterable[str]:
     """How many cases were not asked because the adapter lacks what they need, by its own words."""
-    counted: dict[str, int] = {}
-    for case in results.cases:
-        if case.outcome is Outcome.SKIPPED and case.excused is None:
-            counted[case.message] = counted.get(case.message, 0) + 1
+    skipped = (case for case in results.cases if case.outcome is Outcome.SKIPPED and case.excused is None)
+    counted = Counter(case.message for case in skipped)
     return (f"{count} cases: {why}" for why, count in counted.items())
 
 

@@ -230,7 +230,7 @@ def mixed(dice: Random, kinds: Mapping[str, int], count: int, scenes: Iterable[S
 
 
 def in_turn(cards: Sequence[W], number: int, count: int) -> list[W]:
-    """So many cards for the history with this number: all have had their turn before one has another."""
+    """`count` cards for the history with this number. Every card is dealt once before any is dealt again."""
     return [cards[(number * count + at) % len(cards)] for at in range(count)]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from holdfast import __version__
 from holdfast.specs import load_contract
 from holdfast.specs.strictjson import canonical
-from holdfast.vectors.jcs.construct import MOST_ROWS, STREAM, batch
+from holdfast.vectors.jcs.construct import STREAM, batch
 from holdfast.vectors.jcs.opening import SLICES, may_be_too_deep, opening_of
 from holdfast.vectors.record import Canonical, load
 from holdfast.vectors.taxonomy import Category, Profile
@@ -23,7 +23,7 @@ from holdfast.vectors.taxonomy import Category, Profile
 # More than this is for Spark: `holdfast vectors generate`.
 MOST = 100_000
 LICENCE = "Apache-2.0"
-_SLICE = min(MOST_ROWS, 8192)
+_SLICE = 8192
 _HEX = {"type": "string", "pattern": "^([0-9a-f]{2})*$"}
 _SHAPE = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -69,9 +69,10 @@ def export(folder: Path, *, count: int, seed: int) -> Mapping[str, int]:
         raise ValueError(f"expected 0 to {MOST} rows, got {count}; `holdfast vectors generate` writes more, with Spark")
     if folder.exists():
         raise FileExistsError(f"{folder} is there; name a new folder")
-    partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
-    partial.mkdir(parents=True)
-    try:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+        partial = Path(scratch, folder.name)
+        partial.mkdir()
         parts = {"committed": _committed(), "ladder": _ladder(seed), "generated": _generated(seed, count)}
         counts = {f"{name}.jsonl": _lines(partial / f"{name}.jsonl", rows) for name, rows in parts.items()}
         terms = load_contract("jcs")
@@ -89,11 +90,6 @@ def export(folder: Path, *, count: int, seed: int) -> Mapping[str, int]:
         sums = [f"{_digest(path)}  {path.name}\n" for path in sorted(partial.iterdir())]
         (partial / "SHA256SUMS").write_text("".join(sums), encoding="ascii")
         partial.rename(folder)
-    except BaseException:
-        for path in partial.iterdir():
-            path.unlink()
-        partial.rmdir()
-        raise
     return counts
 
 
