@@ -40,9 +40,9 @@ class Ending:
 
     def nearer(self, *cuts: timedelta | None) -> Ending:
         """The same end after what is cut off it, or off the moment before it. None: no limit of a cut is known."""
-        known = [cut for cut in cuts if cut is not None]
-        gone = self.least is None or len(known) < len(cuts)
-        return replace(self, least=None if gone or self.least is None else self.least - sum(known, _NOTHING))
+        if self.least is None or None in cuts:
+            return replace(self, least=None)
+        return replace(self, least=self.least - sum(filter(None, cuts), _NOTHING))
 
 
 _NOTHING = timedelta()
