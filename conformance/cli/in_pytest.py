@@ -33,6 +33,7 @@ from holdfast.conformance.cli.verify.command import (
     unusable_outputs,
 )
 from holdfast.conformance.cli.verify.options import DEFAULT_EVIDENCE, Options
+from holdfast.conformance.cli.verify.summary import reason_lines
 from holdfast.conformance.cli.verify.transcript import again, print_failure, twin_text
 from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
@@ -58,8 +59,8 @@ _GIVEN = ("contract", "adapter", "launcher", "config", "pass_env", "quick", "see
 # Options that have another name here.
 _OWN = re.compile(r"--(?=(?:evidence|config|nonce|commit|quick)\b)")
 _ROOT = "holdfast"
-# Reasons to hold that the end of the session shows, and steps of a case that Allure shows; the evidence has all.
-_REASONS, _STEPS, _SHOWN = 3, 100, 2000
+# Steps of a case that Allure shows, and characters of each part; the evidence has all.
+_STEPS, _SHOWN = 100, 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,10 +284,7 @@ def _said(run: Run, decision: GateDecision, evidence: Path) -> Iterator[str]:
     found = [line for each in REPORTED if each not in mild for line in run.verdicts if line.verdict == each.value]
     for line in found[:1]:
         yield f"  gravest of {len(found)}: {line.verdict} {line.case}: {line.detail}"
-    for reason in decision.reasons[:_REASONS]:
-        yield f"  {reason.code.value}: {reason.text}"
-    if len(decision.reasons) > _REASONS:
-        yield f"  … and {len(decision.reasons) - _REASONS} more; `holdfast gate` says them all"
+    yield from reason_lines(decision)
     yield from (f"  note: {note}" for note in decision.notes)
     yield f"  evidence: {evidence}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,12 +83,16 @@ def print_summary(
     console.print(f"CAN_PROCEED = {decision.can_proceed}", style="bold")
     for note in decision.notes:
         console.print(f"  note: {note}", style="dim")
-    for reason in decision.reasons[:MAX_REASONS]:
-        console.print(f"  {reason.code.value}: {reason.text}")
-    if len(decision.reasons) > MAX_REASONS:
-        console.print(f"  … and {len(decision.reasons) - MAX_REASONS} more; `holdfast gate` says them all")
+    console.print_lines(reason_lines(decision))
     colour = "green" if final is Exit.OK else "red"
     console.print("verdict: ", styled(summary.of_claimed), "  exit", in_style(str(int(final)), colour))
+
+
+def reason_lines(decision: GateDecision) -> Iterator[str]:
+    """A line for each of the first reasons to hold a run, and one that says how many more there are."""
+    yield from (f"  {reason.code.value}: {reason.text}" for reason in decision.reasons[:MAX_REASONS])
+    if len(decision.reasons) > MAX_REASONS:
+        yield f"  … and {len(decision.reasons) - MAX_REASONS} more; `holdfast gate` says them all"
 
 
 def _print_absent(
