@@ -23,8 +23,8 @@ _JUNIT = re.compile(
     rb'(?:holdfast"|pytest"[^>]*>\s*<testcase classname="" name="[^"/]+/))'
 )
 _HEAD_BYTES = 4096
-# An Allure result is a page of JSON; a larger file is something else.
-_MOST_BYTES = 4 * 1024 * 1024
+# An Allure result is some pages of JSON; a larger file is something else.
+_MOST_BYTES = 16 * 1024 * 1024
 _RESULT = "-result.json"
 # Evidence with a line after its footer is not complete, for every reader.
 _SPOILT = b'{"type":"superseded"}\n'

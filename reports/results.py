@@ -29,7 +29,8 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One case. `verdict` is holdfast's own word; `message` is one line and `text` the whole explanation.
+    """One case. `verdict` is holdfast's own word; `message` is one line and `text` the whole explanation, with what the
+    clauses say, which is `about`.
 
     `cause` is the heading of the findings that it belongs to, with what usually mends them. `excused` is the issue
     under which the failure is expected. `severity` is that of the gravest clause: `critical` for a MUST, `minor` for a
@@ -44,6 +45,7 @@ class Result:
     outcome: Outcome
     verdict: str
     severity: str
+    about: str = ""
     message: str = ""
     text: str = ""
     cause: str = ""

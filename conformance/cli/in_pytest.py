@@ -10,7 +10,7 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -34,7 +34,7 @@ from holdfast.conformance.cli.verify.command import (
 )
 from holdfast.conformance.cli.verify.options import DEFAULT_EVIDENCE, Options
 from holdfast.conformance.cli.verify.summary import reason_lines
-from holdfast.conformance.cli.verify.transcript import again, print_failure, twin_text
+from holdfast.conformance.cli.verify.transcript import print_failure
 from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
 from holdfast.conformance.run import plugin
@@ -42,25 +42,21 @@ from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.findings import finding_of, grouped
 from holdfast.conformance.run.plan import PlannedCase, plan_of
-from holdfast.conformance.run.recorder import Recorder
-from holdfast.conformance.run.results import transcript
+from holdfast.conformance.run.recorder import Recorder, verdict_line
+from holdfast.conformance.run.results import result_of
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.verdict import REPORTED, Exit, FailureMode, Verdict, exit_of, harm_of
-from holdfast.reports.evidence import EvidenceError, Exchange, Run
-from holdfast.reports.plain import cut, disarmed, plain
+from holdfast.conformance.verdict import REPORTED, Exit, FailureMode, Verdict, exit_of
+from holdfast.reports.evidence import EvidenceError, Exchange, Run, VerdictLine
+from holdfast.reports.plain import disarmed, plain
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract, SpecError, load_contract
 from holdfast.specs.model import Level
-from holdfast.specs.strictjson import canonical
-from holdfast.specs.typed import written
 
 _HANDED = "holdfast_settings"
 _GIVEN = ("contract", "adapter", "launcher", "config", "pass_env", "quick", "seed", "nonce", "commit")
 # Options that have another name here.
 _OWN = re.compile(r"--(?=(?:evidence|config|nonce|commit|quick)\b)")
 _ROOT = "holdfast"
-# Steps of a case that Allure shows, and characters of each part; the evidence has all.
-_STEPS, _SHOWN = 100, 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,12 +300,6 @@ class _ContractNode(pytest.Collector):
         return []  # the session adds them
 
 
-class NotProven(plugin.CaseFailure):
-    """There is no verdict: Allure shows an error, not a failure."""
-
-    __module__ = "builtins"
-
-
 class _Item(plugin.CaseItem):
     """A case as an item of a user's session."""
 
@@ -355,11 +345,13 @@ class _Item(plugin.CaseItem):
         text = f"{judged.verdict.value}: {plain(judged.detail)}\n{printed.getvalue()}"
         text = disarmed(options.redactor.free(text))
         unproven = exit_of(judged.verdict) in (Exit.INCOMPLETE, Exit.KIT)
-        return NotProven(text) if unproven else pytest.fail.Exception(text, pytrace=False)
+        return plugin.NotProven(text) if unproven else pytest.fail.Exception(text, pytrace=False)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The finding, without the places in the kit that it came through."""
-        return pytest.Item.repr_failure(self, excinfo, "value" if isinstance(excinfo.value, NotProven) else style)
+        return pytest.Item.repr_failure(
+            self, excinfo, "value" if isinstance(excinfo.value, plugin.NotProven) else style
+        )
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The place of the case. pytest needs a line where an item is skipped by a mark."""
@@ -367,49 +359,29 @@ class _Item(plugin.CaseItem):
 
     def _show(self, result: CaseResult) -> None:
         """Add what is known of the case to the result that Allure's plug-in for pytest writes."""
-        import allure
+        from holdfast.conformance.cli.verify.in_allure import show, show_exchanges
 
-        judged, contract, planned, dynamic = result.judgement, self.contract, self.planned, allure.dynamic
-        clauses = [contract.clauses[name] for name in planned.clauses]
-        dynamic.title(plain(planned.title))
-        dynamic.parent_suite(contract.name)
-        dynamic.suite(planned.clauses[0])
-        dynamic.epic(contract.name)
-        dynamic.feature(*planned.clauses)
-        dynamic.label("contract", contract.name)
-        dynamic.label("clause", *planned.clauses)
-        dynamic.label("verdict", judged.verdict.value)
-        dynamic.severity("critical" if self._is_must else "minor")
-        said = [f"{one.id} ({one.level.value}): {one.text} Harm: {harm_of(one, judged.verdict)}" for one in clauses]
-        case = contract.case(planned.id)
-        if case is not None and case.twin is not None:
-            said.append(f"The twin, which must be accepted: {twin_text(case)}")
-        dynamic.description("\n\n".join(said))
-        for group in grouped([finding_of(judged, result.judged_side, planned, contract)], [contract]):
-            dynamic.story(group.cause)
-        options = self.runner.options
+        planned, contract, options = self.planned, self.contract, self.runner.options
         sides: dict[str, list[Exchange]] = {}
         for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
             lines = (options.redactor.line(each.line(planned.id, side)) for each in records)
-            sides[side.value] = [line for line in lines if isinstance(line, Exchange)]
-            if records:
-                with allure.step(f"{side.value} side"):
-                    _show_steps(sides[side.value], judged.n if judged.side is side else None, judged.detail)
-        command, gaps = again(planned, options)
-        allure.attach(transcript(sides, judged, contract), "transcript", allure.attachment_type.TEXT)
-        allure.attach("\n".join([command, *(f"fill in  {gap}" for gap in gaps)]), "again", allure.attachment_type.TEXT)
-
-
-def _show_steps(lines: Sequence[Exchange], n: int | None, why: str) -> None:
-    """A step of Allure for each exchange, the judged one failed; of many those that lead to it."""
-    import allure
-
-    place = next((index for index, line in enumerate(lines) if line.n == n), len(lines) - 1)
-    for line in lines[max(0, place + 1 - _STEPS) :][:_STEPS]:
-        step = allure.step(plain(f"{line.n} w{line.worker} {line.action}"))
-        event = None if line.event is None else written(line.event)
-        parts: Mapping[str, Any] = {"request": line.request, "answer": line.answer, "event": event}
-        step.params = {name: cut(canonical(part).decode(), _SHOWN) for name, part in parts.items() if part}
-        with contextlib.suppress(pytest.fail.Exception), step:
-            if line.n == n:
-                pytest.fail(why)
+            if found := [line for line in lines if isinstance(line, Exchange)]:
+                sides[side.value] = found
+        line = options.redactor.line(verdict_line(result))
+        assert isinstance(line, VerdictLine)
+        judged = Judgement.of(line)
+        finding = finding_of(judged, sides.get(line.side or "", ()), planned, contract)
+        show(
+            result_of(
+                planned,
+                line,
+                contract,
+                sides,
+                begun=datetime.now(UTC),
+                not_claimed=self.runner.engine.not_claimed(contract),
+                finding=finding,
+                group=next(iter(grouped([finding], [contract])), None),
+            ),
+            contract,
+        )
+        show_exchanges(planned, contract, judged, sides, options)

@@ -5,6 +5,7 @@ Console, JUnit and Allure share it. All of it is a projection of results: nothin
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -174,12 +175,16 @@ def _parted(due: str, came: str) -> str:
 
 
 def texts_in(value: Any, names: frozenset[str]) -> list[tuple[str, str]]:
-    """The members of a request or an answer that are bytes: their names, and what they hold as text."""
+    """The members of a request or an answer that are bytes: their names, and what they hold as text.
+
+    A near miss may be no base64url; it stands in the request as it was sent.
+    """
     members = value.items() if isinstance(value, Mapping) else (("", each) for each in value)
     found: list[tuple[str, str]] = []
     for name, each in members:
         if isinstance(each, Mapping | list | tuple):
             found += texts_in(each, names)
         elif name in names and isinstance(each, str):
-            found.append((name, readable(each)))
+            with contextlib.suppress(ValueError):
+                found.append((name, readable(each)))
     return found

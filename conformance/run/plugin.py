@@ -205,6 +205,12 @@ class CaseFailure(Exception):  # noqa: N818 - what pytest shows of a case that d
     """A case did not conform."""
 
 
+class NotProven(CaseFailure):
+    """There is no verdict: Allure shows an error, not a failure."""
+
+    __module__ = "builtins"
+
+
 class CaseItem(pytest.Item):
     """One case as pytest sees it."""
 

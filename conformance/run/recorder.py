@@ -105,6 +105,11 @@ class Recorder(EvidenceWriter):
         for worker, cause in (restart for each in both for restart in each.restarts):
             self._restarts += 1
             self.write(Restart(worker, cause, self._restarts))
-        judged: dict[str, Any] = to_builtins(result.judgement)
-        seconds = round(result.seconds, 4)
-        self.write(VerdictLine(case=result.case, clauses=result.clauses, excused=excused, seconds=seconds, **judged))
+        self.write(verdict_line(result, excused=excused))
+
+
+def verdict_line(result: CaseResult, *, excused: str | None = None) -> VerdictLine:
+    """The verdict of a result as a line of evidence."""
+    judged: dict[str, Any] = to_builtins(result.judgement)
+    seconds = round(result.seconds, 4)
+    return VerdictLine(case=result.case, clauses=result.clauses, excused=excused, seconds=seconds, **judged)

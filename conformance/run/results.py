@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -55,13 +55,15 @@ def results_of(
         if (line := lines.get(planned.id)) is not None
     }
     groups = {each.planned.id: group for group in grouped(findings.values(), contracts) for each in group.members}
+    not_claimed = {claim.contract: claim.not_claimed for claim in header.adapter.claims}
     cases = [
-        _result(
+        result_of(
             planned,
             lines.get(planned.id),
             by_name[planned.contract],
             exchanges.get(planned.id, {}),
-            header,
+            begun=header.started,
+            not_claimed=not_claimed.get(planned.contract, ()),
             finding=findings.get(planned.id),
             group=groups.get(planned.id),
         )
@@ -99,25 +101,25 @@ def _properties(header: Header, run: Run) -> Mapping[str, str]:
     }
 
 
-def _result(
+def result_of(
     planned: PlannedCase,
     line: VerdictLine | None,
     contract: Contract,
     sides: Mapping[str, Sequence[Exchange]],
-    header: Header,
     *,
+    begun: datetime,
+    not_claimed: Collection[str],
     finding: Finding | None,
     group: Group | None,
 ) -> Result:
+    """The result of one case, of a run that was begun at that time."""
     clauses = [contract.clauses[name] for name in planned.clauses]
     binds = any(clause.level is Level.MUST for clause in clauses)
-    claims = header.adapter.claims
-    not_claimed = {name for claim in claims if claim.contract == contract.name for name in claim.not_claimed}
     verdict = Verdict.NOT_REACHED if line is None else Verdict(line.verdict)
-    clauses_text = [
+    about = "\n".join(
         f"{clause.id} ({clause.level.value}): {clause.text}\nharm: {harm_of(clause, verdict) or clause.harm}"
         for clause in clauses
-    ]
+    )
     missing = Result(
         case=planned.id,
         contract=planned.contract,
@@ -127,7 +129,8 @@ def _result(
         verdict=MISSING,
         severity="critical" if binds else "minor",
         message="the case was planned and has no result",
-        text="\n".join(clauses_text),
+        about=about,
+        text=about,
     )
     if line is None or finding is None:
         return missing
@@ -150,14 +153,14 @@ def _result(
     roles = contract.roles_of(planned.clauses, planned.roles)
     return replace(
         missing,
-        outcome=_outcome(verdict, line, binds=binds and not roles & not_claimed),
+        outcome=_outcome(verdict, line, binds=binds and roles.isdisjoint(not_claimed)),
         verdict=line.verdict,
         message=" ".join(finding.detail.split()),
         cause=cause,
-        text="\n".join([f"{line.verdict}: {planned.title}", *clauses_text, *explained]),
+        text="\n".join([f"{line.verdict}: {planned.title}", about, *explained]),
         excused=line.excused,
         transcript="" if verdict is Verdict.CONFORMS else transcript(sides, Judgement.of(line), contract),
-        started=header.started + timedelta(microseconds=min(sent)) if sent else None,
+        started=begun + timedelta(microseconds=min(sent)) if sent else None,
         seconds=line.seconds,
     )
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.conformance.cases.record import Judgement
-from holdfast.conformance.run.findings import Finding, absent, finding_of, grouped, in_words
+from holdfast.conformance.run.findings import Finding, absent, finding_of, grouped, in_words, texts_in
 from holdfast.conformance.run.plan import PlannedCase, plan_of
 from holdfast.conformance.verdict import Verdict, gravest_finding
 from holdfast.reports.plain import bytes_as_text, difference
@@ -203,6 +203,8 @@ def test_bytes_of_a_method_stand_as_text_and_nothing_else_is_changed() -> None:
         assert encoded(came)[:length] not in cut
         assert "canonical" in cut
     assert in_words("a word: 'eyJh'", method) == "a word: 'eyJh'"
+    # A near miss of bytes is none.
+    assert texts_in({"document": "ey.h"}, frozenset({"document"})) == []
     assert in_words("document: 'eyJh'", None) == "document: 'eyJh'"
 
 
@@ -247,7 +249,7 @@ def test_wrong_results_lead_their_bytes_are_text_and_what_is_not_claimed_is_one_
     assert "<U+1F600>" in failure.get("message", "")
     assert JCS.remedies["utf-16-order"].mends in (failure.text or "")
     results = [json.loads(path.read_text()) for path in (tmp_path / "allure").glob("*-result.json")]
-    (result,) = [one for one in results if one["name"] == case.id]
+    (result,) = [one for one in results if one["fullName"] == f"holdfast.jcs#{case.id}"]
     assert "<U+1F600>" in result["statusDetails"]["message"]
     assert any(label["name"] == "story" and "UTF-16" in label["value"] for label in result["labels"])
     # With the advice applied the finding is gone.

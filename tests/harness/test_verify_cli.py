@@ -76,7 +76,7 @@ def of_junit(path: Path) -> dict[str, ET.Element]:
 def of_allure(folder: Path) -> dict[str, dict[str, Any]]:
     """The results by the name of the case."""
     results = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*-result.json")]
-    return {result["fullName"]: result for result in results}
+    return {result["fullName"].rpartition("#")[2]: result for result in results}
 
 
 def test_junit_has_every_case_that_ran_and_says_what_failed(leaky: tuple[Outcome, Path]) -> None:
@@ -99,7 +99,9 @@ def test_allure_says_failed_of_what_failed(leaky: tuple[Outcome, Path]) -> None:
     assert set(found) == {*outcome.verdicts, "holdfast/run"}
     assert found[AGAIN]["status"] == "failed"
     assert "TOY-01" in found[AGAIN]["statusDetails"]["trace"]
-    assert found[AGAIN]["attachments"]
+    assert {each["name"] for each in found[AGAIN]["attachments"]} == {"transcript", "again"}
+    (main, _) = found[AGAIN]["steps"]
+    assert [step["status"] for step in main["steps"]].count("failed") == 1
     assert found[SHELF]["status"] == "passed"
 
 

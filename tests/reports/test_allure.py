@@ -8,22 +8,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.core import TyperCommand
 
-from holdfast.reports.allure import FRAMEWORK, write_allure
+from holdfast.conformance.cli.verify.in_allure import FRAMEWORK, write_allure
+from holdfast.conformance.cli.verify.options import Options
+from holdfast.reports.evidence import Run
 from holdfast.reports.results import Outcome, Result, Results
 from tests.reports.test_junit import BEGUN
 from tests.reports.test_junit import CASE as CONFORMS
 
 CASE = replace(
     CONFORMS, clauses=("TOY-01", "TOY-02"), outcome=Outcome.FAILED, verdict="fail_open", message="accepted",
-    text="clause, harm, detail", transcript='{"n":0}',
+    text="clause, harm, detail",
 )  # fmt: skip
 
 
 def written(folder: Path, *cases: Result, status: int = 10) -> dict[str, dict[str, Any]]:
-    write_allure(Results(cases, status, "problem", BEGUN), folder)
+    run = Run(None, (), (), (), (), None, (), "")
+    options = Options(context=typer.Context(TyperCommand("verify")), alluredir=folder)
+    write_allure(Results(cases, status, "problem", BEGUN), run, (), options)
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*-result.json")]
-    return {result["fullName"]: result for result in found}
+    return {result["fullName"].rpartition("#")[2]: result for result in found}
 
 
 def labels(result: dict[str, Any], name: str) -> list[str]:
@@ -53,10 +59,19 @@ def test_contract_clause_and_severity_are_labels_and_suites(tmp_path: Path) -> N
     assert labels(found, "framework") == [FRAMEWORK]
 
 
-def test_the_transcript_is_an_attachment(tmp_path: Path) -> None:
-    found = written(tmp_path, CASE)[CASE.case]
-    (attachment,) = found["attachments"]
-    assert (tmp_path / attachment["source"]).read_text(encoding="utf-8") == CASE.transcript
+def test_what_the_environment_says_to_allure_leaves_no_case_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"version": "1.0", "tests": [{"selector": "none"}]}')
+    monkeypatch.setenv("ALLURE_TESTPLAN_PATH", str(plan))
+    assert set(written(tmp_path, CASE)) == {CASE.case, "holdfast/run"}
+
+
+def test_a_report_that_cannot_be_written_is_an_error_and_no_result(tmp_path: Path) -> None:
+    (tmp_path / "report").touch()
+    with pytest.raises(OSError, match="report"):
+        written(tmp_path / "report", CASE)
 
 
 def test_an_excused_failure_stays_failed_and_is_marked_with_its_issue(tmp_path: Path) -> None:

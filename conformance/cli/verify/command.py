@@ -15,6 +15,7 @@ from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.cli.console import err, stop
 from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.cli.places import current_folder, put, unusable
+from holdfast.conformance.cli.target import require
 from holdfast.conformance.cli.verify.options import QUICK, Options
 from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.run import xfail
@@ -73,11 +74,11 @@ def publish(run: Run, contracts: Sequence[Contract], options: Options, *, proble
             real.parent.mkdir(parents=True, exist_ok=True)
             put(real, junit_xml(results))
         if options.alluredir is not None:
-            # Its library takes a tenth of the time in which this command starts.
-            from holdfast.reports.allure import write_allure
+            # The extra `allure` brings what it imports.
+            from holdfast.conformance.cli.verify.in_allure import write_allure
 
             set_results_aside(options.alluredir)
-            write_allure(results, options.alluredir)
+            write_allure(results, run, contracts, options)
     except (OSError, EarlierError) as error:
         raise ReportError(
             f"expected to write {options.junitxml or options.alluredir} at the end of the run, got: {error}; "
@@ -174,6 +175,8 @@ def run(options: Options) -> Exit:
         stop(Exit.USAGE, str(error))
     except ArtefactError as error:
         stop(Exit.USAGE, f"--adapter-file: {error}")
+    if options.alluredir is not None:
+        require("allure")
     problem = unusable_outputs(options)
     if problem:
         stop(Exit.USAGE, problem)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -287,15 +286,7 @@ class Verification:
             cases = [planned.id for planned in self._plan if options.selects(planned)]
             settings = replace(self._engine.settings, cases=None if len(cases) == len(self._plan) else tuple(cases))
             handed.write_text(json.dumps(asdict(settings)), encoding="utf-8")
-            ini = Path(scratch) / "pytest.ini"
-            ini.write_text("[pytest]\n", encoding="utf-8")
-            words = [
-                *("-c", str(ini), "--rootdir", scratch, "--noconftest", "--import-mode=importlib"),
-                *("--basetemp", str(Path(scratch) / "temp")),
-                *("-p", "holdfast.conformance.run.plugin", "--holdfast-settings", str(handed)),
-                *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:logging", "-p", "no:faulthandler"),
-                *("--capture", "no"),
-            ]
+            words = ["-p", "holdfast.conformance.run.plugin", "--holdfast-settings", str(handed)]
             if options.expression is not None:
                 words += ["-k", options.expression]
             if options.exit_first:
@@ -306,8 +297,7 @@ class Verification:
             if jobs > 1:
                 words += ["-p", "xdist.plugin", "-n", str(jobs), "--dist", "worksteal"]
             words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
-            with _own_pytest_environment(Path(scratch)):
-                return int(pytest.main(words, plugins=[self]))
+            return own_pytest(Path(scratch), words, self)
 
     def conclude(self, status: int) -> None:
         """Complete the evidence, after a session of pytest that ended with `status`. Raises EvidenceError."""
@@ -389,22 +379,32 @@ class Verification:
         return decide(run, requirements, now=datetime.now(UTC))
 
 
-@contextlib.contextmanager
-def _own_pytest_environment(scratch: Path) -> Iterator[None]:
-    """pytest without the user's plugins, options and variables, which could change what a run shows."""
+def own_pytest(folder: Path, words: Sequence[str], plugin: object) -> int:
+    """A session of pytest without plug-ins, options and variables of the user, which could change what it shows."""
     # xdist starts its workers with `python -c`, which would import from the current folder first. What Hypothesis keeps
     # would lie there, too.
     own = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONSAFEPATH": "1",
-        "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch / "hypothesis"),
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
     }
-    saved = {name: value for name, value in os.environ.items() if name.startswith("PYTEST_") or name in own}
+    saved = {name: text for name, text in os.environ.items() if name.startswith(("PYTEST_", "ALLURE_")) or name in own}
     for name in saved:
         del os.environ[name]
     os.environ.update(own)
+    quiet = (f"no:{name}" for name in ("cacheprovider", "terminal", "logging", "faulthandler"))
     try:
-        yield
+        return int(
+            pytest.main(
+                [
+                    *("-c", os.devnull, "--rootdir", str(folder), "--noconftest", "--import-mode=importlib"),
+                    *("--basetemp", str(folder / "temp"), "--capture", "no"),
+                    *(word for name in quiet for word in ("-p", name)),
+                    *words,
+                ],
+                plugins=[plugin],
+            )
+        )
     finally:
         for name in own:
             del os.environ[name]
