@@ -69,7 +69,7 @@ CHANGES = {
     "an empty list for an empty object": ("    return dict(pairs)", "    return dict(pairs) or []", FORM),
     "names of at most 1024 units": (
         "    return dict(pairs)",
-        "    return {name if len(name) < 1025 else name[:1024]: value for name, value in pairs}",
+        "    return {name if len(name) < 1025 else name[:1023] + name[-1]: value for name, value in pairs}",
         LONG | {ANY},
     ),
     "an escape in long names": (

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import sha256
 from itertools import count, islice, product
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.vectors.record import Canonical, Expected, Refused, Vector
 from holdfast.vectors.spelling import canonical
 from holdfast.vectors.taxonomy import Category, Profile
+
+if TYPE_CHECKING:
+    from holdfast.vectors.jcs.construct import Row
 
 # Control characters, quotation marks and the ends of the planes, more often than they would come by themselves.
 _MARKED = '\0\n\x1f"\\/<\x7f\x80\u2028\ue000\ufb33\U0001f600'
@@ -204,9 +209,11 @@ _BEFORE = (0, 1, 15, 16, 17, 33, 65, 129, 257)
 # What a lenient reader takes for a quotation mark, and what it may pass over.
 _QUOTES = ("'", "`", "\u201c", "\u2033", "\uff02", "a", "_", "$", "!", "#", " ", "\\", "\t", "0")
 _MARK = b"\xef\xbb\xbf"
-# Rungs of the ladder whose strings and names have at most this number of units: `vectors verify` has longer ones.
-_MOST_UNITS = 1025
-_AXES = ("string", "name", "names")
+# Of the ladder of sizes the contract asks for what is small, for each kind at the size of a buffer, and for the largest
+# of each axis and category that the protocol carries (the longest `document` of methods.yaml); bytes.
+# `vectors verify` asks for all of it.
+_SMALL, _BUFFER, _MOST = 5_200, 20_000, 750_000
+_EVERY_DEFECT = "every"
 
 
 def pairs_of_units() -> Iterator[Vector]:
@@ -256,17 +263,38 @@ def beside_a_quotation_mark() -> Iterator[Vector]:
         yield _vector(f"{other!r} {before} {first}", Category.STRING_GRAMMAR, f"{before}{text}{behind}".encode(), due)
 
 
-def long_texts(seed: str) -> Iterator[tuple[Vector, bytes | None]]:
-    """The rungs of the ladder about strings and names, up to a length, each beside itself without its defect."""
+@lru_cache(maxsize=1)
+def rungs(seed: str) -> Mapping[str, Sequence[tuple[Vector, bytes | None]]]:
+    """Rungs of the ladder by axis, each beside itself without its defect."""
     # Its stocks take a third of a second, for which no list of cases should wait.
     from holdfast.vectors.jcs.ladder import rung, steps
 
-    for name in steps():
-        axis, _, rest = name.partition("-")
-        if axis in _AXES and int(rest.partition("-")[0]) <= _MOST_UNITS:
-            made = rung(number_of(seed), name)
-            due = _due(made.refused_by, made.reason, made.canonical)
-            yield _vector(name, made.category, made.document, due), made.twin
+    made = sorted((rung(number_of(seed), name) for name in steps()), key=lambda one: len(one.document))
+    chosen: dict[str, Row] = {}
+    largest: dict[tuple[str, ...], Row] = {}
+    for one in made:
+        axis, size = _axis(one.name), len(one.document)
+        if axis == _EVERY_DEFECT:
+            # The same defect in the smallest of its hosts.
+            largest.setdefault((axis, one.name.partition("-")[2].partition("-")[2]), one)
+            continue
+        if size <= _SMALL:
+            chosen[one.name] = one
+        if size <= _BUFFER:
+            largest[axis, re.sub(r"[0-9]+", "", one.name)] = one
+        if size <= _MOST:
+            largest[axis, one.category, "of all"] = one
+    chosen |= {one.name: one for one in largest.values()}
+    found: dict[str, list[tuple[Vector, bytes | None]]] = {}
+    for one in chosen.values():
+        due = _due(one.refused_by, one.reason, one.canonical)
+        record = replace(_vector(one.name, one.category, one.document, due), clause=one.clause)
+        found.setdefault(_axis(one.name), []).append((record, one.twin))
+    return found
+
+
+def _axis(name: str) -> str:
+    return name.partition("-")[0]
 
 
 def in_any_order(records: Iterable[Vector], seed: str) -> list[Vector]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import cycle, islice, product
 from random import Random
@@ -21,9 +21,9 @@ from holdfast.conformance.suites.jcs.documents import (
     drawn,
     in_any_order,
     large,
-    long_texts,
     noncharacters,
     pairs_of_units,
+    rungs,
     same_value,
     value_of,
 )
@@ -52,6 +52,10 @@ _DRAWN, _ACCEPTED = 80, 320
 # Where the large documents of a part stand among them.
 _LARGE = {Part.FORM: (0, 1), Part.ORDER: (1, 2), Part.STRING: (2, 3), Part.NUMBER: (3, 5)}
 _STRICT, _SAFE = (Profile.I_JSON_STRICT.value,), (Profile.SAFE_INT.value,)
+
+
+def _ids(*families: str, most: int = 1) -> list[str]:
+    return [f"JCS-{family}-{number:02}" for family in families for number in range(1, most + 1)]
 
 
 @clause("JCS-PROF-01", "JCS-PROF-02", "JCS-PROF-03", "JCS-PROF-04", "JCS-PROF-06", roles=_STRICT)
@@ -181,27 +185,59 @@ def test_noncharacters_behind_other_characters_in_i_json_strict(bench: Bench) ->
     run_beside_core(bench, in_any_order(noncharacters(), bench.seed), partial(canonicalised, Profile.I_JSON_STRICT))
 
 
-@clause("JCS-STR-04", "JCS-STR-01", "JCS-STR-02", "JCS-STR-03", "JCS-STR-05", "JCS-SUR-03", whole=True)
+# The ladder of sizes: lengths, numbers and depths around the limits of programs, and beyond them
+
+
+def _climbed(bench: Bench, parts: Collection[Part | None], *axes: str) -> None:
+    """What core says of the rungs of these axes without a defect, and these parts of the bytes."""
+    accepted = [record for axis in axes for record, twin in rungs(bench.seed)[axis] if twin is None]
+    run_in_core(bench, in_any_order(accepted, bench.seed), parts)
+
+
+def _climbed_with_defects(bench: Bench, *axes: str) -> None:
+    pairs = [(record, twin) for axis in axes for record, twin in rungs(bench.seed)[axis] if twin is not None]
+    _run_defects(bench, Random(f"{bench.seed} defects").sample(pairs, len(pairs)))  # noqa: S311 - no secret
+
+
+@clause("JCS-STR-04", "JCS-STR-01", "JCS-STR-02", "JCS-STR-03", "JCS-STR-05", "JCS-SUR-03", "JCS-DUP-04", whole=True)
 def test_strings_and_names_of_growing_length(bench: Bench) -> None:
-    """Lengths around powers of two, and two code units."""
-    accepted = [each for each in (*pairs_of_units(), *_long(bench)) if each.canonical is not None]
-    _run_edges(bench, accepted, Part.STRING, Part.NUMBER, Part.FORM)
+    """Lengths around powers of two, across the borders of buffers, beside much whitespace, and two code units."""
+    pairs = (each for each in pairs_of_units() if each.canonical is not None)
+    _run_edges(bench, pairs, Part.STRING, Part.NUMBER, Part.FORM)
+    parts = {Part.STRING, Part.NUMBER, Part.FORM, None}
+    _climbed(bench, parts, "string", "name", "names", "split", "bytes", "space")
+    _climbed(bench, {Part.STRING}, "elements")
 
 
 @clause("JCS-ORD-01", "JCS-ORD-02")
 def test_names_of_growing_length_have_their_order(bench: Bench) -> None:
     """They differ in their last unit, or one is the beginning of another."""
-    run_in_core(bench, in_any_order(_long(bench), bench.seed), {Part.ORDER})
+    _climbed(bench, {Part.ORDER}, "names", "name")
+
+
+@clause("JCS-ORD-01", "JCS-ORD-02", "JCS-ORD-05", "JCS-ORD-06", "JCS-LIT-01", "JCS-DEPTH-01", whole=True)
+def test_members_elements_and_levels_of_growing_number(bench: Bench) -> None:
+    """More of them than any table, any counter of 8 or 16 bits or any stack is likely to hold."""
+    _climbed(bench, {Part.ORDER, Part.FORM, None}, "members", "elements", "depth")
+
+
+@clause(*_ids("NUM", most=9), whole=True)
+def test_numbers_of_growing_length(bench: Bench) -> None:
+    """Digits, exponents and integers around the limits of numbers in programs, alone and in a large array."""
+    _climbed(bench, {Part.NUMBER, None}, "digits", "zero", "number", "integer")
+    _climbed(bench, {Part.NUMBER}, "elements")
 
 
 @clause("JCS-DUP-01", "JCS-SUR-01", "JCS-SUR-02", "JCS-UTF8-01", "JCS-GRAM-03")
 def test_defects_in_strings_and_names_of_growing_length(bench: Bench) -> None:
-    """Every kind of defect first, last and alone."""
-    _run_defects(bench, ((record, twin) for record, twin in long_texts(bench.seed) if twin is not None))
+    """Every kind of defect first, last and alone, across the borders of buffers, and in much whitespace."""
+    _climbed_with_defects(bench, "string", "name", "names", "split", "bytes", "space")
 
 
-def _long(bench: Bench) -> list[Vector]:
-    return [record for record, twin in long_texts(bench.seed) if twin is None]
+@clause(*_ids("GRAM", most=5), *_ids("DUP", most=3), "JCS-SUR-01", "JCS-UTF8-01", "JCS-NUM-01")
+def test_defects_in_containers_of_growing_number(bench: Bench) -> None:
+    """Every defect that is known, in the last child of an object or an array or around it, and at every depth."""
+    _climbed_with_defects(bench, "members", "elements", "depth", "every")
 
 
 def _canonical(bench: Bench, session: SuiteSession, document: bytes) -> bytes:
@@ -323,10 +359,6 @@ def test_answers_do_not_depend_on_what_was_asked_before(bench: Bench) -> None:
                 _must_agree(bench, each, before, answer, "another order of calls")
     if len({(answer.outcome, answer.reason, str(answer.value)) for answer in known.values()}) == 1:
         bench.fail("not_reached", "every question had one and the same answer, so nothing shows that they matter")
-
-
-def _ids(*families: str, most: int = 1) -> list[str]:
-    return [f"JCS-{family}-{number:02}" for family in families for number in range(1, most + 1)]
 
 
 TESTS = {

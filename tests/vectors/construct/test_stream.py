@@ -15,7 +15,7 @@ from holdfast.vectors.taxonomy import Category
 from tests.vectors.construct.test_documents import first_rows
 
 # A change of the stream changes this; then STREAM must be raised, too, and both be written here anew.
-GOLDEN = (2, "1d39c62ddd7625b713b583fb0f1a2f4e6db5728ce016facf797a3d3b59efb45b")
+GOLDEN = (3, "91c286ff6bb565d99a20790cf0191e29db1bfd1faef711e3875dd71a1980a281")
 
 
 def digest(made: pa.RecordBatch) -> str:

@@ -327,7 +327,7 @@ def test_a_verdict_says_how_far_it_reached_and_a_limit_of_depth_is_no_departure(
     assert result.reached[Category.SIZE][Measure.MEMBERS] == 1001
     assert record(result, tmp_path / "run.jsonl") is Exit.OK
     right = _verified(spark, tmp_path / "right", _reference(), opening=opening, count=400)
-    assert right.reached[Category.SIZE][Measure.DEPTH] == 5000
+    assert right.reached[Category.SIZE][Measure.DEPTH] == 100_000
     assert right.opened is not None
     assert result.opened is not None
     assert right.opened.digest == result.opened.digest

@@ -238,10 +238,13 @@ def _structure() -> Iterator[Defect]:
                        ("an array as a name", b"[]"), ("a name in brackets", b'["x"]'), ("no name", b"")):  # fmt: skip
         yield at(DefectPlace.NAME, note, text, TWIN_NAME, Host.OBJECT)
     for note, text in (("a comma after it", b","), ("a bracket after it", b"]"), ("a second document", b" {}"),
-                       ("a second document", b"\nnull"), ("text after it", b" x"), ("end of file as text", b"\x1a"),
-                       ("a semicolon after it", b";")):  # fmt: skip
+                       ("a second document", b"\nnull"), ("a second line of JSON", b"\n{}\n"),
+                       ("a record separator after it", b"\x1e"), ("text after it", b" x"),
+                       ("end of file as text", b"\x1a"), ("a semicolon after it", b";")):  # fmt: skip
         yield at(DefectPlace.TRAIL, note, text, b" ")
     for note, text in (("a comma before it", b","), ("a bracket before it", b"]"), ("a guard against scripts", b")]}'"),
+                       ("a guard against scripts", b"while(1);"), ("a guard against scripts", b"for(;;);"),
+                       ("a record separator before it", b"\x1e"), ("a line of JSON before it", b"{}\n"),
                        ("an assignment", b"x="), ("a label", b"data: "), ("a callback", b"f(")):  # fmt: skip
         yield at(DefectPlace.LEAD, note, text, b" ")
     yield at(DefectPlace.VALUE, "nothing", b"", b"0", Host.SCALAR)

@@ -36,6 +36,8 @@ from holdfast.vectors.taxonomy import Category
 # Levels. Every implementation accepts 64 (`depth_floor`); Python's stack ends near 1,000, .NET and serde at 64 and 128.
 _DEPTHS = (16, 32, *around(64, 128), 256, 257, *around(512), *around(1000), 1024, 1025, 2000, 5000)
 _DEFECTIVE_DEPTHS = (16, 64, 129, 513, 1001, 5000)
+# What every implementation accepts or refuses for its depth (`max_depth`).
+_DEEPEST = 100_000
 _SHAPES = ("arrays", "objects", "first", "last", "mixed")
 _BOTTOM = Piece(b'{"a":1,"b":[2,{}]}', b'{"b":[2,{}],"a":1.0}')
 # The levels of `_BOTTOM` at its deepest.
@@ -58,6 +60,7 @@ def depths() -> Iterator[Step]:
         for shape in _SHAPES:
             yield step(f"depth-{shape}-{levels}", Category.SIZE, "JCS-ORD-05", _nested, levels, shape)
         yield step(f"depth-bare-{levels}", Category.SIZE, "JCS-DEPTH-01", _bare, levels)
+    yield step(f"depth-bare-{_DEEPEST}", Category.SIZE, "JCS-DEPTH-01", _bare, _DEEPEST)
     for levels in _DEFECTIVE_DEPTHS:
         for shape in ("arrays", "objects"):
             here = f"depth-{shape}-{levels}"
@@ -132,6 +135,8 @@ _ORDERS = ("backwards", "first-two", "last-two", "last-first", "first-last", "sh
 # Of hosts with more children than this there are fewer rungs, because each takes a slow runner a tenth of a second.
 _MANY = 1025
 _ORDERS_OF_MANY = ("backwards", "last-two", "shuffled")
+# More than 16 bits count.
+_VERY_MANY = 65_537
 # Which member takes the name of which other one.
 _DUPLICATES = ("first-two", "last-two", "ends", "middle")
 # The kinds of defect that a value can have, and the clause where a name has one.
@@ -179,8 +184,17 @@ def widths() -> Iterator[Step]:
         if count > 1:
             for which in _DUPLICATES:
                 for spelled, clause in (("alike", "JCS-DUP-01"), ("otherwise", "JCS-DUP-02")):
-                    name = f"members-{count}-duplicate-{which}-{spelled}"
-                    yield step(name, Category.DUPLICATE_NAMES, clause, _duplicate, count, which, spelled)
+                    yield _duplicates(count, which, spelled, clause)
+    most = _VERY_MANY
+    yield step(f"members-{most}-last-two", Category.SIZE, "JCS-ORD-01", _ordered, most, "last-two")
+    yield _duplicates(most, "ends", "otherwise", "JCS-DUP-02")
+    asked = (most, most - 1, Segment.SPELLED, "elements")
+    yield step(f"elements-{most}-spelled-last", Category.NUMBER_SPELLING, "JCS-NUM-08", _planted, *asked)
+
+
+def _duplicates(count: int, which: str, spelled: str, clause: str) -> Step:
+    name = f"members-{count}-duplicate-{which}-{spelled}"
+    return step(name, Category.DUPLICATE_NAMES, clause, _duplicate, count, which, spelled)
 
 
 def _defects(count: int, at: int, where: str) -> Iterator[Step]:
@@ -265,6 +279,8 @@ _MEMBERS_OF_ONE = 257
 # Bytes of the string that ends with the defect.
 _TEXT = 16384
 _OF_STRINGS = (Category.LONE_SURROGATES, Category.INVALID_UTF8, Category.STRING_GRAMMAR)
+_HOSTS_OF = {Host.ANY: ("elements", "members"), Host.CONTAINER: ("elements", "members"), Host.ARRAY: ("elements",),
+             Host.OBJECT: ("members",)}  # fmt: skip
 # What a defect is, regardless of the rest of the document; several may differ in their text alone.
 Key = tuple[Category, DefectPlace, str, Host]
 
@@ -274,9 +290,9 @@ def every() -> Iterator[Step]:
     numbers: Counter[str] = Counter()
     for key, count in _keys().items():
         category, place, _, needed = key
-        hosts = ["members"] if needed is Host.OBJECT else ["elements", "members"]
-        if needed is not Host.OBJECT and category in _OF_STRINGS:
-            hosts.append("string")
+        hosts = _HOSTS_OF[needed]
+        if place is DefectPlace.VALUE and category in _OF_STRINGS:
+            hosts = (*hosts, "string")
         for variant in range(count):
             for host in hosts:
                 name = f"every-{host}-{category.value}-{place.name.lower()}"
@@ -286,14 +302,8 @@ def every() -> Iterator[Step]:
 
 @cache
 def _keys() -> Mapping[Key, int]:
-    """Every kind of defect in a value or a name of a document, and how many texts it has; the same for every seed."""
-    found = Counter(
-        _key(each)
-        for each in defects(Dice(0))
-        if each.place in (DefectPlace.VALUE, DefectPlace.NAME)
-        and each.host in (Host.ANY, Host.OBJECT)
-        and each.category in _DEFECTS
-    )
+    """Every kind of defect in or around a container, and how many texts it has; the same for every seed."""
+    found = Counter(_key(each) for each in defects(Dice(0)) if each.host in _HOSTS_OF and each.category in _DEFECTS)
     return {key: count // _rounds(key[0]) for key, count in found.items()}
 
 

@@ -17,6 +17,8 @@ from holdfast.vectors.jcs.construct.stock import Stock
 from holdfast.vectors.taxonomy import Category
 
 _SEPARATORS = (b",", b",", b",", b", ", b",\n", b" ,\t", b" \r\n,")
+# Of more children than this the whitespace would not fit into one line of the protocol.
+_SPACED = 60_000
 # What stands beside a defect.
 _FILLERS = (b"0", b"7", b'"x"', b"null", b"[]", b"-1.5")
 
@@ -140,7 +142,7 @@ def _reasons(pieces: Iterable[Piece]) -> frozenset[Reason]:
 
 def array_of(dice: Dice, items: Sequence[Piece]) -> Piece:
     """An array of these, in one of four with whitespace."""
-    separator = dice.pick(_SEPARATORS)
+    separator = _separator(dice, len(items))
     return Piece(
         b"[" + b",".join([item.canonical for item in items]) + b"]",
         b"[" + separator.join([item.written for item in items]) + b"]",
@@ -152,12 +154,16 @@ def object_of(dice: Dice, members: Sequence[tuple[Piece, Piece]], order: Iterabl
     """An object of these names and values, which come in UTF-16 order; the document has them in `order`."""
     canonical = [name.canonical + b":" + value.canonical for name, value in members]
     written = [members[place][0].written + b":" + members[place][1].written for place in order]
-    separator = dice.pick(_SEPARATORS)
+    separator = _separator(dice, len(members))
     return Piece(
         b"{" + b",".join(canonical) + b"}",
         b"{" + separator.join(written) + b"}",
         _reasons(part for member in members for part in member),
     )
+
+
+def _separator(dice: Dice, children: int) -> bytes:
+    return dice.pick(_SEPARATORS) if children <= _SPACED else b","
 
 
 def shuffled(dice: Dice, count: int) -> list[int]:

@@ -8,6 +8,7 @@ bytes of it before, between, inside and after, and a near miss at its end.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from holdfast.vectors.jcs.ladder.pieces import (
     Made,
@@ -28,6 +29,7 @@ from holdfast.vectors.taxonomy import Category
 
 # UTF-16 code units of one string or name.
 _TEXTS = (16, 17, *around(32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65535), 65537, 70_000)
+_MEGABYTE = 2**20 + 1
 _DEFECTIVE_TEXTS = (1, 16, 64, 256, 1024, 4096, 16384, 65535, 65536, 70_000)
 _FILLER = ord("x")
 # Characters that a limit or a cut would spoil: their points, and which of their spellings the document has.
@@ -59,6 +61,13 @@ _DEFECTS = (
     ("raw-control", Category.STRING_GRAMMAR, b"\x1f", b" "),
     ("unknown-escape", Category.STRING_GRAMMAR, b"\\x", b"\\n"),
 )
+# Names that a hash function takes for one, whatever stands behind all of them.
+_ONE_HASH = {
+    "java": tuple(map("".join, product(("Aa", "BB"), repeat=4))),
+    "djb2": tuple(map("".join, product(("Ez", "FY"), repeat=4))),
+    "fnv1a": ("costarring", "liquid"),
+    "crc32": ("codding", "gnu"),
+}
 
 
 def lengths() -> Iterator[Step]:
@@ -71,6 +80,11 @@ def lengths() -> Iterator[Step]:
         yield step(f"names-{length}-last-unit", Category.ORDER_PREFIX, "JCS-ORD-01", _neighbours, length)
         yield step(f"names-{length}-prefix", Category.ORDER_PREFIX, "JCS-ORD-02", _prefixes, length)
         yield step(f"names-{length}-twice", Category.DUPLICATE_NAMES, "JCS-DUP-01", _twice, length)
+    for name in _ONE_HASH:
+        yield step(f"names-{name}", Category.ORDER_PREFIX, "JCS-DUP-04", _of_one_hash, name)
+        yield step(f"names-{name}-twice", Category.DUPLICATE_NAMES, "JCS-DUP-01", _one_twice, name)
+    # Only `vectors verify` sends as much.
+    yield step(f"string-{_MEGABYTE}-last", Category.SIZE, "JCS-STR-04", _special, _MEGABYTE, "last", "string", None)
     longest = _TEXTS[-1]
     for number, (name, _, _, clause) in enumerate(_SPECIAL):
         rung = f"string-{longest}-last-{name}"
@@ -137,6 +151,24 @@ def _prefixes(length: int, tools: Tools) -> Made:
         more = ((), tools.dice.pick(more[1:]))
     members = [(text_of(begin, *each), plain(b"%d" % number)) for number, each in enumerate(more)]
     return object_of(tools.dice, members, range(len(members) - 1, -1, -1))
+
+
+def _of_one_hash(name: str, tools: Tools) -> Made:
+    names = _named(name, tools)
+    members = [(text_of(*[run(ord(each)) for each in text]), plain(b"0")) for text in names]
+    return object_of(tools.dice, members, shuffled(tools.dice, len(members)))
+
+
+def _one_twice(name: str, tools: Tools) -> Made:
+    *before, last = [f'"{text}":0'.encode() for text in _named(name, tools)]
+    again = last.removesuffix(b":0")
+    note = "a name twice among some of one hash"
+    return defective(Category.DUPLICATE_NAMES, b"{" + b",".join([*before, last, b""]), again, b'"~"', b":1}", note)
+
+
+def _named(name: str, tools: Tools) -> list[str]:
+    behind = "".join(tools.dice.pick("klmnop") for _ in range(8))
+    return sorted(text + behind for text in _ONE_HASH[name])
 
 
 def _twice(length: int, tools: Tools) -> Made:
