@@ -183,8 +183,9 @@ def names_of(count: int) -> tuple[Piece, ...]:
     """
     low = ["", "\t", '"'] if count > 8 else []
     high = ["\u00f6", "\u20ac", "\U0001f600", "\ufb33"] if count > 8 else []
-    middle = [f"k{number:05}" for number in range(count - len(low) - len(high))]
-    return tuple(text_of(*[run(ord(each)) for each in name]) for name in (*low, *middle, *high))
+    first, last = ([text_of(*[run(ord(each)) for each in name]) for name in names] for names in (low, high))
+    middle = [plain(b'"k%05d"' % number) for number in range(count - len(low) - len(high))]
+    return (*first, *middle, *last)
 
 
 def hosted(dice: Dice, defect: Defect, count: int, at: int, *, members: bool) -> Defective:
