@@ -239,7 +239,7 @@ class _Session(plugin.Runner):
             required = [parse_requirement(each.name) for each in self._contracts]
             known = self._verification
             decision = decide(run, required, now=datetime.now(UTC)) if known is None else known.decision(run)
-            proceeds, self._said = decision.can_proceed == "YES", list(_said(run, decision, self.options.evidence))
+            proceeds, self._said = decision.can_proceed == "YES", list(self._decided(run, decision))
         passed = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if passed and not proceeds and self._config.getoption("holdfast_gate"):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -265,6 +265,19 @@ class _Session(plugin.Runner):
             for line in self._said:
                 terminalreporter.line(disarmed(plain(line)))
 
+    def _decided(self, run: Run, decision: GateDecision) -> Iterator[str]:
+        yield f"CAN_PROCEED = {decision.can_proceed}"
+        mild = (Verdict.CONFORMS, Verdict.UNSUPPORTED)
+        found = [line for each in REPORTED if each not in mild for line in run.verdicts if line.verdict == each.value]
+        for line in found[:1]:
+            contract, planned = next(each for each in self._plan if each[1].id == line.case)
+            records = run.sides().get(line.case, {}).get(line.side or "", ())
+            detail = finding_of(Judgement.of(line), records, planned, contract).detail
+            yield f"  gravest of {len(found)}: {line.verdict} {line.case}: {detail}"
+        yield from reason_lines(decision)
+        yield from (f"  note: {note}" for note in decision.notes)
+        yield f"  evidence: {self.options.evidence}"
+
     def pytest_unconfigure(self) -> None:
         """End what this process started."""
         own, self._own = self._own, None
@@ -272,17 +285,6 @@ class _Session(plugin.Runner):
             own.__exit__(KeyboardInterrupt if self._interrupted else None, None, None)
         if self._recorder is not None:
             self._recorder.close()
-
-
-def _said(run: Run, decision: GateDecision, evidence: Path) -> Iterator[str]:
-    yield f"CAN_PROCEED = {decision.can_proceed}"
-    mild = (Verdict.CONFORMS, Verdict.UNSUPPORTED)
-    found = [line for each in REPORTED if each not in mild for line in run.verdicts if line.verdict == each.value]
-    for line in found[:1]:
-        yield f"  gravest of {len(found)}: {line.verdict} {line.case}: {line.detail}"
-    yield from reason_lines(decision)
-    yield from (f"  note: {note}" for note in decision.notes)
-    yield f"  evidence: {evidence}"
 
 
 # The items
@@ -336,22 +338,25 @@ class _Item(plugin.CaseItem):
         return any(self.contract.clauses[name].level is Level.MUST for name in self.planned.clauses)
 
     def _failure(self, result: CaseResult) -> BaseException:
-        """The finding as `holdfast verify` prints it."""
-        judged, printed, options = result.judgement, io.StringIO(), self.runner.options
-        finding = finding_of(judged, result.judged_side, self.planned, self.contract)
-        console = PlainConsole(file=printed, width=160, soft_wrap=True, no_color=True, force_terminal=False)
-        print_failure(console, finding, result, self.contract, options)
-        # What stands first is what pytest shows of it in one line.
-        text = f"{judged.verdict.value}: {plain(judged.detail)}\n{printed.getvalue()}"
-        text = disarmed(options.redactor.free(text))
+        """The finding in one line. `repr_failure` has all of it."""
+        judged, free = result.judgement, self.runner.options.redactor.free
+        detail = finding_of(judged, result.judged_side, self.planned, self.contract).detail
+        said = disarmed(free(f"{judged.verdict.value}: {plain(detail)}"))
         unproven = exit_of(judged.verdict) in (Exit.INCOMPLETE, Exit.KIT)
-        return plugin.NotProven(text) if unproven else pytest.fail.Exception(text, pytrace=False)
+        return plugin.NotProven(said) if unproven else pytest.fail.Exception(said, pytrace=False)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The finding, without the places in the kit that it came through."""
-        return pytest.Item.repr_failure(
-            self, excinfo, "value" if isinstance(excinfo.value, plugin.NotProven) else style
-        )
+        """The finding as `holdfast verify` prints it, without the places in the kit that it came through."""
+        if not isinstance(excinfo.value, plugin.NotProven | pytest.fail.Exception) or self.result is None:
+            return pytest.Item.repr_failure(self, excinfo, style)
+        shown, printed = excinfo.getrepr(style="value"), io.StringIO()
+        finding = finding_of(self.result.judgement, self.result.judged_side, self.planned, self.contract)
+        console = PlainConsole(file=printed, width=160, soft_wrap=True, no_color=True, force_terminal=False)
+        print_failure(console, finding, self.result, self.contract, self.runner.options)
+        text = disarmed(self.runner.options.redactor.free(printed.getvalue()))
+        entry = shown.reprtraceback.reprentries[0]
+        entry.lines = [*entry.lines, *text.splitlines()]
+        return shown
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The place of the case. pytest needs a line where an item is skipped by a mark."""

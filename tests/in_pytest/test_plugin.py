@@ -104,6 +104,9 @@ def test_a_broken_adapter_fails_the_case_and_allure_shows_it(project: Project) -
     assert len(results) == 8
     assert found["name"] == "A put of an empty key is refused as malformed"
     assert found["fullName"] == f"holdfast.toy#{MALFORMED}"
+    assert found["titlePath"] == ["toy", "TOY-03"]
+    assert found["statusDetails"]["message"] == "Failed: fail_open: accepted where it must be refused"
+    assert again in found["statusDetails"]["trace"]
     labels = {(label["name"], label["value"]) for label in found["labels"]}
     assert labels > {("contract", "toy"), ("clause", "TOY-03"), ("severity", "critical"), ("verdict", "fail_open")}
     assert "The twin, which must be accepted: bad: args.key" in found["description"]

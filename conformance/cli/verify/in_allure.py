@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.cli.verify.transcript import again, twin_text
 from holdfast.conformance.cli.verify.verification import own_pytest
+from holdfast.conformance.run.findings import finding_of
 from holdfast.conformance.run.plan import PlannedCase, plan_of
 from holdfast.conformance.run.plugin import NotProven
 from holdfast.conformance.run.results import transcript
@@ -40,7 +42,8 @@ def show(result: Result, contract: Contract | None) -> None:
     dynamic.title(plain(result.title))
     case = None if contract is None else contract.case(result.case)
     twin = "" if case is None or case.twin is None else f"\n\nThe twin, which must be accepted: {twin_text(case)}"
-    dynamic.description(f"{result.about or result.text}{twin}")
+    # It is read as Markdown.
+    dynamic.description((result.about or result.text).replace("\n", "\n\n") + twin)
     dynamic.parent_suite(result.contract)
     dynamic.epic(result.contract)
     dynamic.label("contract", result.contract)
@@ -67,9 +70,9 @@ def show_exchanges(
     """Add a step for each exchange, the transcript, and the command that repeats the case."""
     for side, lines in sides.items():
         with allure.step(f"{side} side"):
-            _show_steps(
-                lines, judged.n if judged.side is not None and side == judged.side.value else None, judged.detail
-            )
+            is_judged = judged.side is not None and judged.side.value == side
+            why = finding_of(judged, lines, planned, contract).detail
+            _show_steps(lines, judged.n if is_judged else None, why)
     command, gaps = again(planned, options)
     for name, text in (
         ("transcript", transcript(sides, judged, contract)),
@@ -82,7 +85,7 @@ def _show_steps(lines: Sequence[Exchange], n: int | None, why: str) -> None:
     """A step for each exchange, the judged one failed; of many those that lead to it."""
     place = next((index for index, line in enumerate(lines) if line.n == n), len(lines) - 1)
     for line in lines[max(0, place + 1 - _STEPS) :][:_STEPS]:
-        step = allure.step(plain(f"{line.n} w{line.worker} {line.action}"))
+        step = allure.step(plain(f"{line.action} (exchange {line.n}, worker {line.worker})"))
         event = None if line.event is None else written(line.event)
         parts: Mapping[str, Any] = {"request": line.request, "answer": line.answer, "event": event}
         step.params = {name: cut(canonical(part).decode(), _SHOWN) for name, part in parts.items() if part}
@@ -90,6 +93,16 @@ def _show_steps(lines: Sequence[Exchange], n: int | None, why: str) -> None:
             if line.n == n:
                 pytest.fail(why)
 
+
+@allure_commons.hookimpl(tryfirst=True)
+def report_result(result: Any) -> None:
+    """Before a file is written: a case stands under its contract and its clause, not under the file of a test."""
+    named = {label.name: label.value for label in result.labels}
+    if "verdict" in named:
+        result.titlePath = [named[each] for each in (LabelType.PARENT_SUITE, LabelType.SUITE) if each in named]
+
+
+allure_commons.plugin_manager.register(sys.modules[__name__])
 
 # A run that is over
 
