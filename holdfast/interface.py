@@ -204,7 +204,7 @@ def verify(
     An adapter that fails gives a result, whatever it does. Raises ValueError for what cannot be asked, RuntimeError
     where holdfast itself gave no result.
     """
-    asked: dict[str, Any] = {"evidence": Path("holdfast-out", "run.jsonl"), **options}
+    asked: dict[str, Any] = {"evidence": Path("holdfast-out", "run.jsonl.zst"), **options}
     if isinstance(adapter, type):
         from holdfast.adapter import Adapter
 

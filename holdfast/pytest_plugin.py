@@ -20,7 +20,7 @@ OPTIONS = {
     "--holdfast-launcher": {"metavar": "COMMAND", "help": "command that provisions what the adapter needs"},
     "--holdfast-config": {"action": "append", "metavar": "K=V", "help": "for every session; repeat for more"},
     "--holdfast-pass-env": {"action": "append", "metavar": "NAME", "help": "variable the adapter may see; repeat"},
-    "--holdfast-evidence": {"metavar": "FILE", "help": "where the evidence goes (default: holdfast-out/run.jsonl)"},
+    "--holdfast-evidence": {"metavar": "FILE", "help": "where the evidence goes (default: holdfast-out/run.jsonl.zst)"},
     "--holdfast-quick": {"action": "store_true", "help": "the scripted cases alone; the gate will not take the run"},
     "--holdfast-no-faults": {"action": "store_true", "help": "without faults; the gate will not take the run"},
     "--holdfast-seed": {"metavar": "TEXT", "help": "fixes every random suffix; the gate will not take the run"},

@@ -14,6 +14,8 @@ import stat
 
 # What follows the name of an older run's file, and of a file that is still being written.
 PREVIOUS, PARTIAL = ".previous", ".partial"
+# What follows the name of a file of evidence that is compressed, and the first bytes of it.
+COMPRESSED, ZSTD = ".zst", b"\x28\xb5\x2f\xfd"
 # A canonical header begins so: "adapter" is the first of its members.
 _EVIDENCE = b'{"adapter":'
 # The root element names holdfast. In older files pytest's plugin wrote the root, and its cases had no class.
@@ -23,6 +25,8 @@ _JUNIT = re.compile(
     rb'(?:holdfast"|pytest"[^>]*>\s*<testcase classname="" name="[^"/]+/))'
 )
 _HEAD_BYTES = 4096
+# A block that is compressed, the unit that can be read, has at most 128 KiB; a header stands before it.
+_BLOCK_BYTES = 256 * 1024
 # An Allure result is some pages of JSON; a larger file is something else.
 _MOST_BYTES = 16 * 1024 * 1024
 _RESULT = "-result.json"
@@ -50,17 +54,25 @@ def is_remnant(path: str | os.PathLike[str]) -> bool:
     A run that the disk had no room for may leave it; it can be replaced.
     """
     head = _head(path)
-    return head is not None and len(head) < len(_EVIDENCE) and _EVIDENCE.startswith(head)
+    return head is not None and len(head) < len(_EVIDENCE) and (_EVIDENCE.startswith(head) or ZSTD.startswith(head))
+
+
+def other_form(path: str | os.PathLike[str]) -> str:
+    """The name of the same evidence in the other form: `NAME.zst` for `NAME`, and the reverse."""
+    name = os.fspath(path)
+    return name.removesuffix(COMPRESSED) if name.endswith(COMPRESSED) else name + COMPRESSED
 
 
 def set_aside(path: str | os.PathLike[str]) -> None:
     """Rename the evidence or JUnit file of an older run at `path`. Raises EarlierError; leaves all else alone.
 
-    A link is followed: it stays, and what it leads to is renamed.
+    A link is followed: it stays, and what it leads to is renamed. So is evidence of the other form, which a reader
+    takes where nothing stands at `path`.
     """
-    real = os.path.realpath(path)
-    if not real.endswith((PREVIOUS, PARTIAL)) and (is_evidence(real) or is_junit(real)):
-        _rename(real)
+    for form in (path, other_form(path)):
+        real = os.path.realpath(form)
+        if not real.endswith((PREVIOUS, PARTIAL)) and (is_evidence(real) or is_junit(real)):
+            _rename(real)
 
 
 def withdraw(path: str | os.PathLike[str]) -> None:
@@ -102,18 +114,31 @@ def _remove(folder: str, names: list[str]) -> None:
 
 
 def _head(path: str | os.PathLike[str]) -> bytes | None:
-    """The first bytes of a regular file; None if there is none that can be read."""
+    """The first bytes of a regular file, decompressed if they can be; None if there is none that can be read."""
     try:
         # A pipe would wait for its writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        return os.read(descriptor, _HEAD_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        head = os.read(descriptor, _HEAD_BYTES)
+        return _decompressed(head + os.read(descriptor, _BLOCK_BYTES)) if head.startswith(ZSTD) else head
     except OSError:
         return None
     finally:
         os.close(descriptor)
+
+
+def _decompressed(head: bytes) -> bytes:
+    """As many bytes as evidence is known by; nothing if the first block is cut off."""
+    import zstandard
+
+    try:
+        return zstandard.ZstdDecompressor().stream_reader(head, read_across_frames=True).read(len(_EVIDENCE))
+    except zstandard.ZstdError:
+        return head
 
 
 def _rename(real: str) -> None:

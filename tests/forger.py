@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
+
+import zstandard
 
 from holdfast.reports.evidence.chain import sealed
 from holdfast.specs import strictjson
+
+
+def lines_of(path: Path) -> list[bytes]:
+    """The plain lines of a compressed run."""
+    return zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes()).splitlines()
 
 
 def resealed(lines: Iterable[Mapping[str, Any]]) -> list[bytes]:

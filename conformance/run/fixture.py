@@ -24,7 +24,7 @@ class Holdfast:
     ) -> VerifyResult:
         """As `holdfast.verify`. The test fails unless each case that is asked for conforms."""
         __tracebackhide__ = True
-        options.setdefault("evidence", self._place() / "run.jsonl")
+        options.setdefault("evidence", self._place() / "run.jsonl.zst")
         result = verify(contract, adapter, **options)
         return result if result.conforms else pytest.fail(str(result))
 

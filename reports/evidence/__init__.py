@@ -1,4 +1,4 @@
-"""`run.jsonl`: the only source of truth about a run (docs/evidence.md)."""
+"""`run.jsonl.zst`: the only source of truth about a run (docs/evidence.md)."""
 
 from holdfast.reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, seed_of_nonce
 from holdfast.reports.evidence.model import (

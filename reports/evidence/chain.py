@@ -61,7 +61,7 @@ def evidence_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://holdfast.dev/schemas/evidence.schema.json",
-        "title": "run.jsonl: one line of evidence",
+        "title": "run.jsonl.zst: one line of evidence",
         "description": "`prev` is the SHA-256 of the raw bytes of the line before, without its newline.",
         "type": "object",
         "required": ["type"],

@@ -1,4 +1,4 @@
-"""The lines of `run.jsonl` as types: schema, reading and writing at once (`holdfast.specs.typed`).
+"""The lines of evidence as types: schema, reading and writing at once (`holdfast.specs.typed`).
 
 A line in memory has no `prev`, which is the writer's, and a footer no `seal`. Instants are aware, in UTC; `sent_us` and
 `received_us` are microseconds since the run began. Verdicts and failure modes stay text here: their meaning is the

@@ -14,12 +14,16 @@ import os
 from pathlib import Path
 from typing import Self
 
+import zstandard
+
 from holdfast.reports.earlier import (
+    COMPRESSED,
     PARTIAL,
     PREVIOUS,
     EarlierError,
     is_evidence,
     is_remnant,
+    other_form,
     set_aside,
     withdraw,
 )
@@ -29,6 +33,8 @@ _ADVICE = "name another file with --evidence"
 _NO_FSYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
 # What leads to a stream of this process, be it a file or not.
 _STREAMS = ("/proc/", "/dev/fd/", "/dev/stdin", "/dev/stdout", "/dev/stderr")
+# Bodies that were already written are found 8 MiB back, which `zstd -d` reads without an option.
+_COMPRESSION = zstandard.ZstdCompressionParameters.from_level(1, window_log=23, enable_ldm=True, write_checksum=True)
 
 
 class EvidenceError(Exception):
@@ -42,9 +48,12 @@ class EvidenceFile:
         """Lock the folder of `path`, made where it is missing, set an older run aside, and open the partial file.
 
         A link at `path` is followed. Raises EvidenceError when the place cannot hold evidence, when something stands
-        there that is not holdfast's own (it is left alone), and when another run writes in the folder.
+        there that is not holdfast's own (it is left alone), and when another run writes in the folder. What is
+        written to a name that ends in `.zst` is compressed.
         """
         self.path = path
+        compressed = path.suffix == COMPRESSED
+        self._frame = zstandard.ZstdCompressor(compression_params=_COMPRESSION).compressobj() if compressed else None
         self._whole = hashlib.sha256()
         self._size = 0
         self._completed = False
@@ -52,6 +61,7 @@ class EvidenceFile:
         self._folder: int | None = None
         try:
             self._real = Path(_real(path))
+            self._other = Path(other_form(self._real))
             self._partial = Path(f"{self._real}{PARTIAL}")
             self._real.parent.mkdir(parents=True, exist_ok=True)
             self._folder = _locked(self._real.parent)
@@ -87,7 +97,12 @@ class EvidenceFile:
         return self._fd is not None and not self._completed
 
     def write(self, data: bytes) -> None:
-        """Append. Raises OSError."""
+        """Append, so that a reader finds it even if nothing follows. Raises OSError."""
+        if self._frame is not None:
+            data = self._frame.compress(data) + self._frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+        self._append(data)
+
+    def _append(self, data: bytes) -> None:
         assert self._fd is not None
         rest = memoryview(data)
         while rest:
@@ -100,6 +115,8 @@ class EvidenceFile:
         """Force everything to the disk and give the file its name. Raises OSError, EvidenceError."""
         assert self._fd is not None
         assert self._folder is not None
+        if self._frame is not None:
+            self._append(self._frame.flush())
         os.fsync(self._fd)
         # Another file in the place of this one is not renamed to evidence.
         if _identity(os.lstat(self._partial)) != self._identity:
@@ -126,12 +143,15 @@ class EvidenceFile:
         try:
             self._compare()
         except EvidenceError:
-            with contextlib.suppress(EarlierError):
-                withdraw(self._real)
+            for place in (self._real, self._other):
+                with contextlib.suppress(EarlierError):
+                    withdraw(place)
             raise
 
     def _compare(self) -> None:
         whole = hashlib.sha256()
+        if is_evidence(self._other):
+            raise self._lost(f"other evidence stands beside it, {self._other.name}")
         try:
             # A pipe would wait for its writer.
             with open(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:

@@ -1,4 +1,4 @@
-"""Reading `run.jsonl` back: every line held to the schema, the chain, the order and the counts.
+"""Reading evidence back, compressed or plain: every line held to the schema, the chain, the order and the counts.
 
 The reader goes on after a defect, so that a report can show what is there and say everything that is wrong at once.
 """
@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from holdfast.reports.earlier import PARTIAL, PREVIOUS
+import zstandard
+
+from holdfast.reports.earlier import COMPRESSED, PARTIAL, PREVIOUS, ZSTD, other_form
 from holdfast.reports.evidence.chain import link_of, sealed, unlinked
 from holdfast.reports.evidence.identity import Artefacts, digest_of
 from holdfast.reports.evidence.model import (
@@ -50,19 +53,23 @@ MAX_DEFECTS = 100
 MAX_EVIDENCE = 512 * 1024 * 1024
 # That much is read in less than a minute; a file that still grows would keep the reader for ever.
 MAX_SECONDS = 600.0
+_PIECE = 1 << 16
+# As little as 4 bytes may stand for 128 KiB, so that a piece of this size stands for at most 32 MiB.
+_COMPRESSED_PIECE = 1 << 10
 
 
 def read_evidence(path: Path) -> Run:
-    """Read the run at `path` with all its defects.
+    """Read the run at `path`, or at `path.zst` where nothing stands at `path`, with all its defects.
 
     Raises EvidenceError when no file can be read: there is none, it is a pipe or a device, or it is too large.
     """
+    place = path if os.path.lexists(path) else Path(f"{path}{COMPRESSED}")
     try:
-        with open_regular(path, limit=MAX_EVIDENCE) as stream:
-            return _Reading().run(stream)
+        with open_regular(place if place.exists() else path, limit=MAX_EVIDENCE) as file:
+            return _Reading().run(_Plain(file))
     except OSError as error:
         raise EvidenceError(
-            f"{path}: expected the evidence of a run (run.jsonl), got: {error.strerror or error}; "
+            f"{path}: expected the evidence of a run (run.jsonl.zst), got: {error.strerror or error}; "
             f"{_beside(path) or '`holdfast verify --evidence FILE` writes one'}"
         ) from error
 
@@ -70,12 +77,79 @@ def read_evidence(path: Path) -> Run:
 def _beside(path: Path) -> str:
     """What the last run left there instead of evidence; empty if nothing."""
     real = os.path.realpath(path)
-    name = os.path.basename(real)
-    unfinished, older = os.path.exists(real + PARTIAL), os.path.exists(real + PREVIOUS)
+    unfinished, older = (
+        [os.path.basename(name) for name in (real + end, other_form(real) + end) if os.path.exists(name)]
+        for end in (PARTIAL, PREVIOUS)
+    )
     if not (unfinished or older):
         return ""
-    said = f"the last run has not come to its end ({name}{PARTIAL})" if unfinished else "the last run did not finish"
-    return said + (f"; {name}{PREVIOUS} is of an older run" if older else "") + ". Run again"
+    said = f"the last run has not come to its end ({unfinished[0]})" if unfinished else "the last run did not finish"
+    return said + (f"; {older[0]} is of an older run" if older else "") + ". Run again"
+
+
+class _Plain(io.RawIOBase):
+    """The lines of a file, decompressed if its first bytes say that it is compressed.
+
+    `whole` digests the bytes of the file. `defect` says at the end of the lines why there are no more.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.whole = hashlib.sha256()
+        self.defect: tuple[DefectKind, str] | None = None
+        self._file = file
+        self._pieces = self._plain()
+        self._rest = memoryview(b"")
+        self._ends = time.monotonic() + MAX_SECONDS
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._rest = self._rest or memoryview(next(self._pieces, b""))
+        given = self._rest[: len(buffer)]
+        buffer[: len(given)] = given
+        self._rest = self._rest[len(given) :]
+        return len(given)
+
+    def _plain(self) -> Iterator[bytes]:
+        """The pieces of the lines, none of them empty. Raises OSError where they are too many."""
+        first = self._file.read(len(ZSTD))
+        pieces = self._read(first, _COMPRESSED_PIECE if first == ZSTD else _PIECE)
+        size = 0
+        for piece in self._decompressed(pieces) if first == ZSTD else pieces:
+            size += len(piece)
+            if size > MAX_EVIDENCE:
+                raise OSError(errno.EFBIG, f"more than {MAX_EVIDENCE} bytes of lines")
+            if piece:
+                yield piece
+
+    def _read(self, first: bytes, length: int) -> Iterator[bytes]:
+        """The bytes of the file."""
+        size, piece = 0, first
+        while piece:
+            size += len(piece)
+            if size > MAX_EVIDENCE or time.monotonic() > self._ends:
+                raise OSError(errno.EFBIG, f"a file that grows, {size} bytes so far")
+            self.whole.update(piece)
+            yield piece
+            piece = self._file.read(length)
+
+    def _decompressed(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """What stands in the frames of zstandard. What is behind a defect is not read, but digested."""
+        reader = zstandard.ZstdDecompressor()
+        frame = reader.decompressobj()
+        for piece in pieces:
+            rest = piece
+            while rest and self.defect is None:
+                if frame.eof:
+                    frame = reader.decompressobj()
+                try:
+                    yield frame.decompress(rest)
+                except zstandard.ZstdError as error:
+                    self.defect = DefectKind.NOT_ZSTD, f"the file cannot be decompressed any further: {error}"
+                rest = frame.unused_data if frame.eof else b""
+        if self.defect is None and not frame.eof:
+            self.defect = DefectKind.CUT_OFF, "the compressed file has no end; the run was cut off"
 
 
 @dataclass(slots=True)
@@ -96,16 +170,11 @@ class _Reading:
     awaited: str | None = None
     next_n: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def run(self, stream: BinaryIO) -> Run:
-        whole = hashlib.sha256()
+    def run(self, plain: _Plain) -> Run:
+        stream = io.BufferedReader(plain, _PIECE)
         previous: str | None = None
-        size, ends = 0, time.monotonic() + MAX_SECONDS
         # One byte more than a line and its newline may have: so a longer one is detected without holding it in memory.
         while piece := stream.readline(MAX_LINE + 2):
-            whole.update(piece)
-            size += len(piece)
-            if size > MAX_EVIDENCE or time.monotonic() > ends:
-                raise OSError(errno.EFBIG, f"a file that grows, {size} bytes so far")
             if len(self.defects) >= MAX_DEFECTS:
                 continue
             self.number += 1
@@ -117,7 +186,7 @@ class _Reading:
             else:
                 self._line(raw, previous)
             previous = strictjson.digest_bytes(raw)
-        self._end()
+        self._end(plain.defect)
         return Run(
             header=self.header,
             exchanges=tuple(self.lines[Exchange]),
@@ -126,7 +195,7 @@ class _Reading:
             verdicts=tuple(self.lines[VerdictLine]),
             footer=self.footer,
             defects=tuple(self.defects),
-            digest="sha256:" + whole.hexdigest(),
+            digest="sha256:" + plain.whole.hexdigest(),
             vectors=tuple(self.lines[Vectors]),
             surfaces=tuple(self.lines[SurfaceLine]),
             artefacts=self.artefacts,
@@ -271,7 +340,9 @@ class _Reading:
                 f"the footer counts {_counted(footer.counts)}, the verdict lines are {_counted(found)}",
             )
 
-    def _end(self) -> None:
+    def _end(self, defect: tuple[DefectKind, str] | None) -> None:
+        if defect is not None:
+            self.defects.append(Defect(defect[0], self.number or None, defect[1]))
         if len(self.defects) >= MAX_DEFECTS:
             self.defects.append(Defect(DefectKind.CUT_OFF, None, "too many defects; the rest was not examined"))
         elif self.number == 0:

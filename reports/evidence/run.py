@@ -25,6 +25,7 @@ from holdfast.reports.evidence.model import (
 class DefectKind(Enum):
     """How a file falls short of a complete, undamaged run."""
 
+    NOT_ZSTD = "not_zstd"
     NOT_JSON = "not_json"
     NOT_CANONICAL = "not_canonical"
     SCHEMA = "schema"

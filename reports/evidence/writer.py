@@ -1,4 +1,4 @@
-"""Writing `run.jsonl`: append only, each line chained to the bytes of the one before and on its way before the next."""
+"""Writing evidence: append only, each line chained to the bytes of the one before and on its way before the next."""
 
 from __future__ import annotations
 

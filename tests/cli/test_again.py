@@ -16,6 +16,7 @@ from holdfast.conformance.cli.smoke import cases_of
 from holdfast.conformance.run.plan import methods_of
 from holdfast.specs import contract_names, load_contract
 from tests import warm
+from tests.forger import lines_of
 from tests.hostile.verify import LIMIT_S, environment
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
@@ -44,7 +45,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_repro_shows_what_was_recorded_beside_what_happens_now(failed: Path) -> None:
-    ended = holdfast(failed, "repro", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH, ALLOWED)
+    ended = holdfast(failed, "repro", "holdfast-out/run.jsonl.zst", SCRIPT, *LAUNCH, ALLOWED)
     recorded, now = (line.split(maxsplit=1) for line in ended.stdout.splitlines()[-2:])
     assert (recorded[0], now[0]) == ("recorded:", "now:")
     assert recorded[1] == now[1]
@@ -54,20 +55,20 @@ def test_repro_shows_what_was_recorded_beside_what_happens_now(failed: Path) -> 
 
 def test_repro_of_a_case_that_is_mended_says_that_it_conforms(failed: Path) -> None:
     adapter = (*REFERENCE, "adapter")
-    ended = holdfast(failed, "repro", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH, "--", *adapter)
+    ended = holdfast(failed, "repro", "holdfast-out/run.jsonl.zst", SCRIPT, *LAUNCH, "--", *adapter)
     assert ended.returncode == 0, ended.stderr
     assert "≠" in ended.stdout
 
 
 def test_a_script_is_made_shorter_and_fails_in_the_same_way(failed: Path) -> None:
-    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH, ALLOWED)
+    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl.zst", SCRIPT, *LAUNCH, ALLOWED)
     assert ended.returncode == 11, ended.stderr
     assert "steps are needed" in ended.stdout
     assert "call accept" in ended.stdout
 
 
 def test_of_a_history_only_what_the_answer_needs_is_left(failed: Path) -> None:
-    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl", SUITE, *LAUNCH, ALLOWED)
+    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl.zst", SUITE, *LAUNCH, ALLOWED)
     assert ended.returncode in (10, 11), ended.stderr
     (said,) = (line for line in ended.stdout.splitlines() if "exchanges bring the same answer" in line)
     left, _, whole = said.split(": ")[1].split()[:3]
@@ -78,8 +79,8 @@ def test_of_a_history_only_what_the_answer_needs_is_left(failed: Path) -> None:
     ("words", "told"),
     [
         (("repro", "missing.jsonl", SCRIPT), "missing.jsonl"),
-        (("repro", "holdfast-out/run.jsonl", "calyx-replay/no/such-case"), "failed there"),
-        (("minimise", "holdfast-out/run.jsonl", GOOD, ALLOWED), "conforms"),
+        (("repro", "holdfast-out/run.jsonl.zst", "calyx-replay/no/such-case"), "failed there"),
+        (("minimise", "holdfast-out/run.jsonl.zst", GOOD, ALLOWED), "conforms"),
     ],
 )
 def test_what_cannot_be_run_again_is_told(failed: Path, words: tuple[str, ...], told: str) -> None:
@@ -90,9 +91,9 @@ def test_what_cannot_be_run_again_is_told(failed: Path, words: tuple[str, ...], 
 
 @pytest.mark.parametrize("verb", ["repro", "minimise"])
 def test_a_command_that_stands_in_the_file_is_not_started_unasked(failed: Path, tmp_path: Path, verb: str) -> None:
-    lines = (failed / "holdfast-out" / "run.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = lines_of(failed / "holdfast-out" / "run.jsonl.zst")
     recorded = json.loads(lines[0])["adapter"]["command"]
-    ended = holdfast(failed, verb, "holdfast-out/run.jsonl", SCRIPT, *LAUNCH)
+    ended = holdfast(failed, verb, "holdfast-out/run.jsonl.zst", SCRIPT, *LAUNCH)
     assert ended.returncode == 64
     (said,) = ended.stderr.splitlines()
     assert shlex.join(recorded) in said
@@ -141,7 +142,7 @@ def test_a_shorter_script_keeps_what_had_an_effect(tmp_path: Path) -> None:
     adapter = (*REFERENCE, "adapter", "--mutant", "commit-forgotten")
     done = holdfast(tmp_path, "verify", "--contract", "calyx-replay", "--case", case, *LAUNCH, "--", *adapter)
     assert "1 conforms" not in done.stdout
-    ended = holdfast(tmp_path, "minimise", "holdfast-out/run.jsonl", case, *LAUNCH, ALLOWED)
+    ended = holdfast(tmp_path, "minimise", "holdfast-out/run.jsonl.zst", case, *LAUNCH, ALLOWED)
     assert "call accept" in ended.stdout, ended.stdout + ended.stderr
 
 

@@ -25,6 +25,7 @@ from holdfast.conformance.run.engine import twin_goes_first
 from holdfast.conformance.run.plan import plan_of
 from holdfast.specs import load_contract
 from tests import warm
+from tests.forger import lines_of
 from tests.harness.play import toy_case
 from tests.hostile.verify import ADAPTERS, HERE, LIMIT_S, environment, temp_folder
 from tests.hostile.verify import adapter as named
@@ -62,8 +63,7 @@ class Place:
     @property
     def lines(self) -> list[Mapping[str, Any]]:
         """The evidence of the last run."""
-        text = (self.folder / "holdfast-out" / "run.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+        return [json.loads(line) for line in lines_of(self.folder / "holdfast-out" / "run.jsonl.zst")]
 
     @property
     def verdicts(self) -> dict[str, Mapping[str, Any]]:

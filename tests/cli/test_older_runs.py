@@ -1,7 +1,7 @@
 """A run that does not come to its end leaves nothing of an older one to the gate: no pipeline goes on by it.
 
 The two lines of a pipeline are `holdfast verify --contract toy -- ADAPTER` and then, after each result of it,
-`holdfast gate holdfast-out/run.jsonl --require toy`. An older, good run stands in the folder.
+`holdfast gate holdfast-out/run.jsonl.zst --require toy`. An older, good run stands in the folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.hostile.verify import TOY, environment, temp_folder
 from tests.hostile.verify import adapter as named
 from tests.pace import busy
 
-RUN = Path("holdfast-out") / "run.jsonl"
+RUN = Path("holdfast-out") / "run.jsonl.zst"
 # A busy machine may take so long to come to a point.
 APPEARS_S = 60.0
 REPORTS = ("--junitxml", "junit.xml", "--alluredir", "allure")

@@ -112,7 +112,7 @@ def test_names_of_an_adapter_make_no_lines_no_tricks_and_no_commands_in_any_outp
         seen = [
             holdfast("verify", "--contract", "toy", "--slow", "0.5", *words, temp=temp, cwd=tmp_path),
             holdfast("doctor", "--contract", "toy", "--slow", "0.5", *words, temp=temp, cwd=tmp_path),
-            holdfast("gate", "holdfast-out/run.jsonl", "--require", "toy", temp=temp, cwd=tmp_path),
+            holdfast("gate", "holdfast-out/run.jsonl.zst", "--require", "toy", temp=temp, cwd=tmp_path),
             holdfast("verify", "--slow", "\n::error::x", *words, temp=temp, cwd=tmp_path),
             holdfast("gate", "\r\n##vso[x]", "--require", "toy", temp=temp, cwd=tmp_path),
         ]

@@ -37,7 +37,7 @@ def test_the_adapter_of_the_readme_passes_the_gate_for_what_it_claims(printed: P
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     verify = holdfast(printed, "verify", "--contract", "jcs", *adapter)
     assert verify.returncode == 0, verify.stdout + verify.stderr
-    gate = holdfast(printed, "gate", "holdfast-out/run.jsonl", "--require", "jcs/core")
+    gate = holdfast(printed, "gate", "holdfast-out/run.jsonl.zst", "--require", "jcs/core")
     assert gate.returncode == 0, gate.stdout + gate.stderr
     assert "CAN_PROCEED = YES" in gate.stdout
 
@@ -100,7 +100,7 @@ def test_wrong_bytes_are_wrong_under_the_clause_of_the_bytes_and_under_no_other(
     (printed / "mine.py").write_text(mine.replace(before, after), encoding="utf-8")
     cases = [word for case in sorted(NUMBERS | FORM | LOCALE | LONG | MARK | OTHERS) for word in ("--case", case)]
     holdfast(printed, "verify", "--contract", "jcs", "--seed", "readme", *cases, "--", sys.executable, "adapter.py")
-    run = read_evidence(printed / "holdfast-out" / "run.jsonl")
+    run = read_evidence(printed / "holdfast-out" / "run.jsonl.zst")
     verdicts = {line.case: line.verdict for line in run.verdicts}
     assert verdicts == {**dict.fromkeys(verdicts, "conforms"), **dict.fromkeys(found, "wrong_reason")}
     assert len(verdicts) == len(cases) // 2

@@ -15,6 +15,7 @@ from holdfast.reports.evidence import read_evidence
 from holdfast.servers.postgres.embedded import EmbeddedServer
 from holdfast.specs import load_contract
 from tests import warm
+from tests.forger import lines_of
 
 # One worker runs it once for all tests; two at the same time would also be too much for two cores.
 pytestmark = pytest.mark.xdist_group("reference-run")
@@ -38,7 +39,7 @@ def test_the_first_command_of_readme_conforms_and_may_proceed(
     folder, done = first
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     contract = load_contract("calyx-replay")
-    run = read_evidence(folder / "holdfast-out" / "run.jsonl")
+    run = read_evidence(folder / "holdfast-out" / "run.jsonl.zst")
     assert not run.defects
     assert {line.case for line in run.verdicts} == {case.id for case in plan_of(contract)}
     assert {line.verdict for line in run.verdicts} == {"conforms"}
@@ -75,7 +76,7 @@ def test_the_gate_opens_with_a_proof_of_the_named_surface_and_with_no_other(tmp_
         server.stop()
     name = json.loads(Path(proof).read_text(encoding="utf-8"))["server"]["name"]
     assert f"server: {name}" in done.stdout
-    asked = ("gate", "holdfast-out/run.jsonl", "--require", "rs4a-replay", "--fitness", proof, "--format", "json")
+    asked = ("gate", "holdfast-out/run.jsonl.zst", "--require", "rs4a-replay", "--fitness", proof, "--format", "json")
     surface, expected = ("--surface", "rs4a_replay.registration"), ("--server", name)
     opened = holdfast(*asked, *surface, *expected, "--challenge", "c0ffee", folder=folder)
     decision = json.loads(opened.stdout)
@@ -112,7 +113,7 @@ def test_secrets_of_the_config_are_not_printed(tmp_path: Path) -> None:
     words = ("--config", "api_token=topsecret-4711", "--config", "dsn=host=nowhere password=hunter2hunter2")
     adapter = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.baseline_adapter", "accept-all")
     done = holdfast("verify", "--contract", "rs4a-replay", "-k", "rp-02", *words, "--", *adapter, folder=tmp_path)
-    written = (tmp_path / "holdfast-out" / "run.jsonl").read_text(encoding="utf-8")
+    written = str(lines_of(tmp_path / "holdfast-out" / "run.jsonl.zst"))
     assert done.returncode == 10
     assert "holdfast verify" in done.stdout, "the command that reproduces a case is printed"
     for secret in ("topsecret-4711", "hunter2hunter2"):

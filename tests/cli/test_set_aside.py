@@ -46,23 +46,23 @@ def is_set_aside(path: Path) -> bool:
     ("words", "name"),
     [
         ("verify", "holdfast-out/run.jsonl"),
-        ("verify --no-such-option -- ./adapter", "holdfast-out/run.jsonl"),
-        ("verify --evidence -- ./adapter", "holdfast-out/run.jsonl"),
+        ("verify --no-such-option -- ./adapter", "holdfast-out/run.jsonl.zst"),
+        ("verify --evidence -- ./adapter", "holdfast-out/run.jsonl.zst"),
         ("verify --evidence out/a.jsonl reference", "out/a.jsonl"),
         ("verify --evidence=out/a.jsonl reference", "out/a.jsonl"),
         ("verify --evidnce=out/a.jsonl reference", "out/a.jsonl"),
-        ("--verbose verify reference", "holdfast-out/run.jsonl"),
+        ("--verbose verify reference", "holdfast-out/run.jsonl.zst"),
         ("vectors verify --count 5 -- ./my-canonicaliser", "holdfast-out/vectors/my-canonicaliser/run.jsonl"),
         ("vectors verify --sdk reference", "holdfast-out/vectors/reference/run.jsonl"),
         ("vectors verify --out rows --sdk reference", "rows/run.jsonl"),
         ("vectors verify --evidence a.jsonl --sdk reference", "a.jsonl"),
         # A place for the evidence that is no file leaves nothing of an older run.
         *(
-            (f"verify --evidence {no_file} --contract toy -- ./adapter", "holdfast-out/run.jsonl")
+            (f"verify --evidence {no_file} --contract toy -- ./adapter", "holdfast-out/run.jsonl.zst")
             for no_file in NO_FILE
         ),
         # Help behind the dashes is the adapter's.
-        ("verify -- ./adapter --help", "holdfast-out/run.jsonl"),
+        ("verify -- ./adapter --help", "holdfast-out/run.jsonl.zst"),
     ],
 )
 def test_an_older_run_is_set_aside_by(words: str, name: str) -> None:
@@ -76,18 +76,18 @@ def test_an_older_run_is_set_aside_by(words: str, name: str) -> None:
     "words",
     [
         "verify --help",
-        "verify --evidence holdfast-out/run.jsonl --help",
+        "verify --evidence holdfast-out/run.jsonl.zst --help",
         "--help verify",
-        "gate holdfast-out/run.jsonl --require toy",
-        "report verify holdfast-out/run.jsonl",
+        "gate holdfast-out/run.jsonl.zst --require toy",
+        "report verify holdfast-out/run.jsonl.zst",
         "verify --evidence other.jsonl reference",
-        "verify --evidence other.jsonl -- ./adapter holdfast-out/run.jsonl",
-        "vectors show 1:2 -- holdfast-out/run.jsonl",
+        "verify --evidence other.jsonl -- ./adapter holdfast-out/run.jsonl.zst",
+        "vectors show 1:2 -- holdfast-out/run.jsonl.zst",
         "",
     ],
 )
 def test_a_run_is_left_where_it_is_by(words: str) -> None:
-    path = wrote("holdfast-out/run.jsonl")
+    path = wrote("holdfast-out/run.jsonl.zst")
     assert set_aside_earlier(words.split()) == ""
     assert path.read_bytes() == EVIDENCE
 

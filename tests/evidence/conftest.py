@@ -79,11 +79,11 @@ def verdict(case: str, word: str = "conforms") -> VerdictLine:
 
 
 @pytest.fixture
-def write_run(tmp_path: Path, header: Header) -> Callable[[], Path]:
+def write_run(tmp_path: Path, header: Header) -> Callable[..., Path]:
     """Writes a small complete run and says where."""
 
-    def write() -> Path:
-        path = tmp_path / "run.jsonl"
+    def write(name: str = "run.jsonl") -> Path:
+        path = tmp_path / name
         with EvidenceWriter(path) as writer:
             writer.header(header)
             for case in CASES:

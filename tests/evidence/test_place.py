@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from holdfast.reports.evidence import EvidenceError, EvidenceFile, EvidenceWriter, read_evidence
 
@@ -67,13 +68,33 @@ def test_a_file_of_others_under_the_name_of_an_older_run_is_left_alone(write_run
     assert not read_evidence(path.with_name("run.jsonl.2.previous")).defects
 
 
-def test_the_rest_of_a_dead_run_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
+@pytest.mark.parametrize("cut", [None, 30, 20, 3])
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.zst"])
+def test_the_rest_of_a_dead_run_is_replaced(name: str, cut: int | None, tmp_path: Path) -> None:
+    path, partial = tmp_path / name, tmp_path / f"{name}.partial"
     started(path).close()
-    assert entries(tmp_path) == {"run.jsonl.partial"}
+    raw = partial.read_bytes()
+    if name.endswith(".zst"):
+        raw = zstandard.ZstdDecompressor().decompressobj().decompress(raw)
+    assert raw == b'{"adapter":1}\n', "each line is there before the next one"
+    os.truncate(partial, min(cut or 99, partial.stat().st_size))
     with started(path) as place:
         place.complete()
-    assert entries(tmp_path) == {"run.jsonl"}
+    assert entries(tmp_path) == {name}
+
+
+@pytest.mark.parametrize(("name", "older"), [("a.jsonl", "a.jsonl.zst"), ("a.jsonl.zst", "a.jsonl")])
+def test_evidence_in_the_other_form_is_set_aside_and_its_appearance_not_confirmed(
+    name: str, older: str, write_run: Callable[..., Path], tmp_path: Path
+) -> None:
+    write_run(older)
+    with started(tmp_path / name) as place:
+        assert entries(tmp_path) == {f"{name}.partial", f"{older}.previous"}
+        place.complete()
+        (tmp_path / f"{older}.previous").rename(tmp_path / older)
+        with pytest.raises(EvidenceError, match=f"other evidence stands beside it, {older}"):
+            place.confirm()
+    assert entries(tmp_path) == {f"{name}.previous", f"{older}.previous"}
 
 
 def test_a_link_leads_to_the_place(tmp_path: Path, write_run: Callable[[], Path]) -> None:
@@ -89,10 +110,11 @@ def test_a_link_leads_to_the_place(tmp_path: Path, write_run: Callable[[], Path]
     assert old.read_bytes() == b'{"adapter":1}\n'
 
 
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.zst"])
 def test_an_older_run_in_a_folder_that_takes_no_names_is_complete_no_longer(
-    write_run: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+    name: str, write_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write_run()
+    path = write_run(name)
 
     def refused(_old: str, _new: str) -> None:
         raise PermissionError(13, "Permission denied")

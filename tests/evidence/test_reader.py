@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from holdfast.reports.evidence import (
     DefectKind,
@@ -132,6 +134,52 @@ def test_a_last_line_without_its_end_means_that_the_run_was_cut_off(cut: int, ru
     run = read_evidence(run_path)
     assert set(kinds(run)) == {DefectKind.CUT_OFF}
     assert run.footer is None
+
+
+COMPRESS, NOT_ALL = zstandard.ZstdCompressor(write_checksum=True), {DefectKind.NOT_ZSTD, DefectKind.CUT_OFF}
+# What a compressed file has instead of its bytes, of its plain ones, the kinds of the defects, and the first of them.
+FRAMES: dict[str, tuple[Callable[[bytes, bytes], bytes], set[DefectKind], str]] = {
+    "whole": (lambda raw, _: raw, set(), ""),
+    "in two frames": (lambda _, run: COMPRESS.compress(run[:9]) + COMPRESS.compress(run[9:]), set(), ""),
+    "behind an empty frame": (lambda raw, _: COMPRESS.compress(b"") + raw, set(), ""),
+    "cut in its last block": (lambda raw, _: raw[:-20], {DefectKind.CUT_OFF}, "compressed file has no end"),
+    "without its checksum": (lambda raw, _: raw[:-1], {DefectKind.CUT_OFF}, "compressed file has no end"),
+    "another checksum": (lambda raw, _: raw[:-1] + bytes([raw[-1] ^ 1]), NOT_ALL, "doesn't match checksum"),
+    "a block of no kind": (lambda raw, _: raw[:6] + bytes([raw[6] | 6]) + raw[7:], NOT_ALL, "any further: zstd"),
+    "a line behind it": (lambda raw, _: raw + b'{"type":"superseded"}\n', {DefectKind.NOT_ZSTD}, "Unknown frame"),
+    "a run behind it": (lambda raw, _: raw + raw, {CHAIN, COUNT, TWICE, ORDER}, "two runs in one file"),
+    "plain behind it": (lambda raw, run: raw + run, {DefectKind.NOT_ZSTD}, "Unknown frame"),
+    "no frame": (lambda raw, _: raw[:4], {DefectKind.CUT_OFF}, "compressed file has no end; the file is empty"),
+    "an empty frame": (lambda *_: COMPRESS.compress(b""), {DefectKind.CUT_OFF}, "the file is empty"),
+    # The header asks for a window of 1 GiB.
+    "a large window": (lambda raw, _: raw[:4] + b"\x00\xa0" + raw[6:], NOT_ALL, "memory"),
+}
+
+
+@pytest.mark.parametrize("what", FRAMES)
+def test_a_compressed_run_is_read_where_it_is(what: str, write_run: Callable[..., Path], run_path: Path) -> None:
+    change, due, words = FRAMES[what]
+    path, plain = write_run("one.jsonl.zst"), run_path.read_bytes()
+    raw = path.read_bytes()
+    assert zstandard.ZstdDecompressor().decompressobj().decompress(raw) == plain
+    path.write_bytes(change(raw, plain))
+    # The name without its end finds the file, which is known by its first bytes.
+    run = read_evidence(path.with_suffix(""))
+    said = "\n".join(map(str, run.defects))
+    assert set(kinds(run)) == due, said
+    assert all(each in said for each in words.split("; ")), said
+    assert run.digest == strictjson.digest_bytes(path.read_bytes())
+
+
+def test_a_small_file_of_many_bytes_is_refused_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.jsonl.zst"
+    # Blocks of one repeated byte: 4 bytes of the file stand for 128 KiB, together for 2 GiB.
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x00\x58" + b"\x02\x00\x10x" * (1 << 14))
+    tracemalloc.start()
+    with pytest.raises(EvidenceError, match="more than 536870912 bytes of lines"):
+        read_evidence(path)
+    assert tracemalloc.get_traced_memory()[1] < 128 * 1024 * 1024
+    tracemalloc.stop()
 
 
 def test_an_empty_file_is_no_run(run_path: Path) -> None:

@@ -21,6 +21,7 @@ from holdfast.conformance.cli.commands import app
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.reports.evidence import Artefacts, Redactor, Source
 from tests import warm
+from tests.forger import lines_of
 from tests.hostile.verify import LIMIT_S
 
 LATER = timedelta(minutes=1)
@@ -163,8 +164,8 @@ def verify(folder: Path, *words: str, adapter: Sequence[str] = (str(HONEST),)) -
     """Run the command line in `folder`; exit status, what it printed, and the lines of the evidence."""
     line = ["verify", "--contract", "toy", *words, "--", sys.executable, *adapter]
     done = warm.run(line, cwd=folder, env={**os.environ, "HOLDFAST_SPECS": str(TOY)}, limit=LIMIT_S)
-    evidence = folder / "holdfast-out" / "run.jsonl"
-    lines = [json.loads(raw) for raw in evidence.read_bytes().splitlines()] if evidence.is_file() else []
+    evidence = folder / "holdfast-out" / "run.jsonl.zst"
+    lines = [json.loads(raw) for raw in lines_of(evidence)] if evidence.is_file() else []
     return done.returncode, done.stdout + done.stderr, lines
 
 

@@ -25,7 +25,7 @@ _DEATH = f"{_SUITE}a-success-survives-the-death-of-the-instance"
 def verified(folder: Path, bug: str, *cases: str) -> tuple[dict[str, str], str]:
     words = ["verify", "--contract", "idempotency-key", "--verbose", *(w for case in cases for w in ("--case", case))]
     done = warm.cold(warm.KIT, *words, "--", sys.executable, str(ADAPTER), bug, timeout=busy(120), cwd=folder)
-    evidence = read_evidence(folder / "holdfast-out" / "run.jsonl")
+    evidence = read_evidence(folder / "holdfast-out" / "run.jsonl.zst")
     return {each.case: each.verdict for each in evidence.verdicts}, done.stdout
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import missing
+from tests.forger import lines_of
 from tests.hostile.verify import LIMIT_S, adapter, assert_nothing_remains, environment, holdfast, mine, temp_folder
 from tests.pace import busy
 
@@ -38,7 +39,7 @@ class Project:
         self.folder = folder
         (folder / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
         (folder / "test_own.py").write_text("def test_own():\n    pass\n")
-        self.evidence = folder / "holdfast-out" / "run.jsonl"
+        self.evidence = folder / "holdfast-out" / "run.jsonl.zst"
 
     def pytest(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A session of pytest. Nothing of it may remain."""
@@ -67,7 +68,7 @@ class Project:
 
     def lines(self, kind: str) -> list[Mapping[str, Any]]:
         """Lines of the evidence."""
-        found = map(json.loads, self.evidence.read_text(encoding="utf-8").splitlines())
+        found = map(json.loads, lines_of(self.evidence))
         return [line for line in found if line["type"] == kind]
 
 

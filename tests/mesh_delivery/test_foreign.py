@@ -23,7 +23,7 @@ def verified(adapter: Path, *words: str, folder: Path) -> subprocess.CompletedPr
 
 def gated(requirement: str, *, folder: Path) -> subprocess.CompletedProcess[str]:
     """The answer of `holdfast gate` about the run in the folder."""
-    command = ["gate", "holdfast-out/run.jsonl", "--allow-seed", "--require", requirement]
+    command = ["gate", "holdfast-out/run.jsonl.zst", "--allow-seed", "--require", requirement]
     return warm.run(command, cwd=folder, env=os.environ, limit=LIMIT_S)
 
 

@@ -96,7 +96,7 @@ def check_core(folder: Path, environment: dict[str, str], holdfast: str) -> None
     # It conforms, and was narrowed.
     if verified.returncode != 12 or "verdict:  conforms" not in verified.stdout + verified.stderr:
         raise SystemExit(f"expected a sound adapter to conform, got {verified.stdout}{verified.stderr}")
-    gate = [holdfast, "gate", "holdfast-out/run.jsonl", "--require", "mesh-delivery"]
+    gate = [holdfast, "gate", "holdfast-out/run.jsonl.zst", "--require", "mesh-delivery"]
     if subprocess.run(gate, cwd=folder, env=environment, check=False).returncode != 12:
         raise SystemExit("expected the gate to say NO to a narrowed run with status 12")
     for extra, words in (

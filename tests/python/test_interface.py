@@ -15,6 +15,7 @@ import pytest
 import holdfast
 from holdfast import Adapter, Exit, Verdict, VerifyResult, crash, gate, interface, load_contract, verify, worker
 from holdfast.adapter import lacking
+from tests.forger import lines_of
 from tests.hostile.verify import TOY
 from tests.packaging.test_tree import ROOT, repository_files
 from tests.python.shelf import Lacking, Leaving, Open, Raising, Shelf, Silent
@@ -40,7 +41,7 @@ def test_a_sound_class_conforms_and_passes_the_gate() -> None:
     assert gate(result, "toy", nonce="a nonce").decision == "YES"
     other = gate(result.evidence, ["toy"], nonce="another")
     assert (bool(other), [each.code for each in other.reasons]) == (False, ["other_nonce"])
-    assert '"path":"shelf.py"' in result.evidence.read_text(encoding="utf-8")
+    assert '"path":"shelf.py"' in str(lines_of(result.evidence))
 
 
 def test_findings_of_a_broken_class_are_typed_and_printed() -> None:
@@ -178,7 +179,7 @@ def test_the_examples_of_the_page_run_in_a_project_of_their_own(tmp_path: Path) 
     assert "2 failed, 2 passed" in done.stdout, done.stdout
     assert "fail_open jcs/dup-01/" in done.stdout
     assert re.search(r"power loss: (lost|unrecoverable): expected ", done.stdout)
-    assert list(tmp_path.glob("temp/test_open0/holdfast-*/run.jsonl"))
+    assert list(tmp_path.glob("temp/test_open0/holdfast-*/run.jsonl.zst"))
 
 
 def test_a_script_that_runs_something_when_it_is_imported_is_told_so(tmp_path: Path) -> None:

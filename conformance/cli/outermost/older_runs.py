@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from holdfast.reports.earlier import EarlierError, is_evidence, set_aside, set_results_aside
 
 # The default place of evidence.
-EVIDENCE = os.path.join("holdfast-out", "run.jsonl")
+EVIDENCE = os.path.join("holdfast-out", "run.jsonl.zst")
 # `Exit.ADAPTER`, which is not imported yet.
 _NEVER_STARTED = 13
 
