@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -122,6 +123,7 @@ class _Session(plugin.Runner):
         self._contracts = contracts
         self._plan = [(each, planned) for each in contracts for planned in plan_of(each)]
         self._names = {f"{_ROOT}/{each.name}::{_name(planned)}": planned for each, planned in self._plan}
+        self._asked = _asked_for(config, self._names)
         self._controls = not (hasattr(config, "workerinput") or config.getoption("collectonly"))
         self._greeting: Greeting | None = None
         self._recorder: Recorder | None = None
@@ -156,6 +158,7 @@ class _Session(plugin.Runner):
                 _Item.made(collector, self, contract, planned)
                 for of, planned in self._plan
                 if of is contract and planned.form in self.options.forms
+                if self._asked is None or planned.id in self._asked
             ]
             # So that pytest counts them.
             session.ihook.pytest_collectreport(report=pytest.CollectReport(collector.nodeid, "passed", None, [*found]))
@@ -285,6 +288,29 @@ class _Session(plugin.Runner):
             own.__exit__(KeyboardInterrupt if self._interrupted else None, None, None)
         if self._recorder is not None:
             self._recorder.close()
+
+
+def _asked_for(config: pytest.Config, names: Mapping[str, PlannedCase]) -> frozenset[str] | None:
+    """The cases that arguments name, one by the id of its item or all of a contract; None if no argument selects.
+
+    pytest would look for files: such arguments are taken away. Raises UsageError.
+    """
+    asked: set[str] = set()
+    others = []
+    for word in config.args:
+        path, _, name = word.partition("::")
+        place = Path(os.path.relpath(config.invocation_params.dir / path, config.rootpath))
+        known = {node: planned for node, planned in names.items() if node.startswith(f"{place.as_posix()}::")}
+        if not known or (config.rootpath / place).exists():
+            others.append(word)
+            continue
+        found = {planned.id for node, planned in known.items() if name in ("", planned.id, node.partition("::")[2])}
+        if not found:
+            raise pytest.UsageError(f"holdfast: expected the id of a case of {place.name}, got {name!r}")
+        asked |= found
+    is_selection = len(others) < len(config.args) or any("::" in word for word in others)
+    config.args = others
+    return frozenset(asked) if is_selection else None
 
 
 # The items

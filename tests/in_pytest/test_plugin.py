@@ -126,12 +126,29 @@ def test_a_broken_adapter_fails_the_case_and_allure_shows_it(project: Project) -
     assert "1 failed, 7 deselected" in again_failed.stdout
 
 
-@pytest.mark.parametrize("words", [("-k", "TOY-03"), ("-m", "TOY-03"), ("--holdfast-no-faults", "-m", "TOY-03")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-k", "TOY-03"),
+        ("-m", "TOY-03"),
+        ("--holdfast-no-faults", "-m", "TOY-03"),
+        # As pytest prints it, and as the evidence has it.
+        (f"holdfast/toy::{MALFORMED}[A put of an empty key is refused as malformed]", "-n", "2"),
+        (f"holdfast/toy::{MALFORMED}",),
+        ("holdfast/toy", "-k", "empty-key"),
+    ],
+)
 def test_a_session_that_was_narrowed_is_never_a_yes(project: Project, words: tuple[str, ...]) -> None:
     ended = project.toy(adapter("honest"), "--holdfast-gate", *words)
-    assert "1 passed, 7 deselected" in ended.stdout
+    assert "1 passed" in ended.stdout
     assert ended.returncode == 1
     assert [line["case"] for line in project.lines("verdict")] == [MALFORMED]
+    assert project.decision() == "CAN_PROCEED = NO"
+
+
+def test_a_test_of_the_project_that_is_named_runs_alone(project: Project) -> None:
+    ended = project.toy(adapter("honest"), "test_own.py::test_own")
+    assert "collected 1 item" in ended.stdout
     assert project.decision() == "CAN_PROCEED = NO"
 
 
@@ -193,6 +210,7 @@ def test_an_adapter_that_is_silent_fails_every_case(project: Project) -> None:
     [
         (("--holdfast-gate",), "expected --holdfast-contract and --holdfast-adapter too"),
         (("--holdfast-contract", "toy"), "expected --holdfast-adapter too"),
+        (("--holdfast-contract", "toy", "--holdfast-adapter", "true", "holdfast/toy::x"), "the id of a case of toy"),
         (("--holdfast-contract", "tooy", "--holdfast-adapter", "true"), "unknown contract 'tooy' (did you mean toy?)"),
         (("--holdfast-contract", "toy", "--holdfast-adapter", "./none"), "'./none' is no program here"),
         (("--holdfast-contract", "toy", "--holdfast-adapter", "true", "--holdfast-config", "K"), "--holdfast-config"),
