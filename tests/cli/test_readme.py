@@ -57,7 +57,7 @@ OTHERS = {
     "jcs/pure-01/names-of-an-earlier-document",
     "jcs/suite/any-document-keeps-its-texts-members-and-elements",
     "jcs/suite/any-document-in-any-disguise-has-one-canonical-form",
-    "jcs/suite/defects-in-strings-and-names-of-growing-length",
+    "jcs/suite/duplicate-names-at-every-size",
     "jcs/suite/names-of-growing-length-have-their-order",
     "jcs/suite/two-code-units-at-the-ends-of-their-ranges",
     "jcs/suite/committed-vectors-of-bytes",

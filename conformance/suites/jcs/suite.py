@@ -194,9 +194,16 @@ def _climbed(bench: Bench, parts: Collection[Part | None], *axes: str) -> None:
     run_in_core(bench, in_any_order(accepted, bench.seed), parts)
 
 
-def _climbed_with_defects(bench: Bench, *axes: str) -> None:
-    pairs = [(record, twin) for axis in axes for record, twin in rungs(bench.seed)[axis] if twin is not None]
-    _run_defects(bench, Random(f"{bench.seed} defects").sample(pairs, len(pairs)))  # noqa: S311 - no secret
+def _climbed_with_defects(bench: Bench, reason: str | None, *about: Category) -> None:
+    """Every rung with a defect of these categories that has this reason."""
+
+    def fits(record: Vector) -> bool:
+        due = record.expected[Profile.CORE]
+        return isinstance(due, Refused) and record.category in about and reason in (None, due.reason)
+
+    climbed = [pair for pairs in rungs(bench.seed).values() for pair in pairs if fits(pair[0])]
+    asked = Random(f"{bench.seed} defects").sample(climbed, len(climbed))  # noqa: S311 - no secret
+    _run_defects(bench, ((record, twin) for record, twin in asked if twin is not None))
 
 
 @clause("JCS-STR-04", "JCS-STR-01", "JCS-STR-02", "JCS-STR-03", "JCS-STR-05", "JCS-SUR-03", "JCS-DUP-04", whole=True)
@@ -215,10 +222,17 @@ def test_names_of_growing_length_have_their_order(bench: Bench) -> None:
     _climbed(bench, {Part.ORDER}, "names", "name")
 
 
-@clause("JCS-ORD-01", "JCS-ORD-02", "JCS-ORD-05", "JCS-ORD-06", "JCS-LIT-01", "JCS-DEPTH-01", whole=True)
-def test_members_elements_and_levels_of_growing_number(bench: Bench) -> None:
-    """More of them than any table, any counter of 8 or 16 bits or any stack is likely to hold."""
-    _climbed(bench, {Part.ORDER, Part.FORM, None}, "members", "elements", "depth")
+@clause("JCS-ORD-01", "JCS-ORD-02", "JCS-ORD-06", whole=True)
+def test_members_and_elements_of_growing_number(bench: Bench) -> None:
+    """More of them than any table, or any counter of 8 or 16 bits, is likely to hold."""
+    _climbed(bench, {Part.ORDER, None}, "members", "elements")
+
+
+@clause("JCS-DEPTH-01", "JCS-ORD-05", "JCS-LIT-01", whole=True)
+def test_levels_of_growing_number(bench: Bench) -> None:
+    """More of them than a stack is likely to hold."""
+    _climbed(bench, {Part.ORDER, Part.FORM, None}, "depth")
+    _climbed(bench, {Part.FORM}, "elements")
 
 
 @clause(*_ids("NUM", most=9), whole=True)
@@ -226,18 +240,6 @@ def test_numbers_of_growing_length(bench: Bench) -> None:
     """Digits, exponents and integers around the limits of numbers in programs, alone and in a large array."""
     _climbed(bench, {Part.NUMBER, None}, "digits", "zero", "number", "integer")
     _climbed(bench, {Part.NUMBER}, "elements")
-
-
-@clause("JCS-DUP-01", "JCS-SUR-01", "JCS-SUR-02", "JCS-UTF8-01", "JCS-GRAM-03")
-def test_defects_in_strings_and_names_of_growing_length(bench: Bench) -> None:
-    """Every kind of defect first, last and alone, across the borders of buffers, and in much whitespace."""
-    _climbed_with_defects(bench, "string", "name", "names", "split", "bytes", "space")
-
-
-@clause(*_ids("GRAM", most=5), *_ids("DUP", most=3), "JCS-SUR-01", "JCS-UTF8-01", "JCS-NUM-01")
-def test_defects_in_containers_of_growing_number(bench: Bench) -> None:
-    """Every defect that is known, in the last child of an object or an array or around it, and at every depth."""
-    _climbed_with_defects(bench, "members", "elements", "depth", "every")
 
 
 def _canonical(bench: Bench, session: SuiteSession, document: bytes) -> bytes:
@@ -427,5 +429,20 @@ TESTS = {
         ),
         # Numbers that no double holds, in documents of any form: one document of four hundred.
         test_constructed_numbers_out_of_range=(["JCS-NUM-01"], (8, lambda _, reason: reason == "NUMBER_OUT_OF_RANGE")),
+    ),
+    **tabled(
+        __name__,
+        _climbed_with_defects,
+        # Every defect that is known: first, last and alone, in the last child, around a container, at every depth.
+        test_defects_of_bytes_at_every_size=(["JCS-UTF8-01"], (None, Category.INVALID_UTF8)),
+        test_defects_of_grammar_at_every_size=(
+            ("JCS-GRAM-01", "JCS-GRAM-04", "JCS-GRAM-05"),
+            ("SYNTAX", Category.STRUCTURE_GRAMMAR, Category.NUMBER_RANGE),
+        ),
+        test_defects_of_numbers_at_every_size=(["JCS-GRAM-02"], (None, Category.NUMBER_GRAMMAR)),
+        test_defects_of_strings_at_every_size=(["JCS-GRAM-03"], (None, Category.STRING_GRAMMAR)),
+        test_duplicate_names_at_every_size=(_ids("DUP", most=3), (None, Category.DUPLICATE_NAMES)),
+        test_lone_surrogates_at_every_size=(_ids("SUR", most=2), (None, Category.LONE_SURROGATES)),
+        test_numbers_out_of_range_at_every_size=(["JCS-NUM-01"], ("NUMBER_OUT_OF_RANGE", Category.NUMBER_RANGE)),
     ),
 }
