@@ -28,6 +28,10 @@ SDK = Branch(
         "run": Entry("vectors.sdk:run"),
     },
 )
+REPORT = Branch(
+    "What a run found, for people: a page, or its data.",
+    {"html": Entry("report:html"), "json": Entry("report:data")},
+)
 VECTORS = Branch(
     "Canonicalisation vectors (RFC 8785) by the million: generate them, and verify SDKs in any language on them.",
     {
@@ -48,6 +52,7 @@ class Commands(Group):
     entries: Mapping[str, Entry | Branch] = {
         "verify": Entry("verify.command:verify", settings=REST),
         "gate": Entry("gate:gate"),
+        "report": REPORT,
         "doctor": Entry("doctor:doctor", settings=REST),
         "smoke": Entry("smoke:smoke", settings=REST),
         "repro": Entry("again:repro", settings=REST),
