@@ -22,21 +22,24 @@ from holdfast.conformance.cli.console import (
     stop,
 )
 from holdfast.conformance.cli.places import put, unusable_file
+from holdfast.conformance.cli.target import require as needs
 from holdfast.conformance.cli.verify.summary import artefacts_text
 from holdfast.conformance.gate.decision import (
     Expected,
+    Extent,
     FitnessProof,
     GateDecision,
     Requirement,
     decide,
     parse_requirement,
 )
+from holdfast.conformance.run.documents import CONTRACT, is_of_documents, results_of_documents
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.results import results_of
 from holdfast.conformance.verdict import Exit
 from holdfast.reports import ci
 from holdfast.reports.evidence import EvidenceError, Run, read_evidence
-from holdfast.specs import SpecError
+from holdfast.specs import SpecError, load_contract
 from holdfast.specs.typed import instant_text, json_of
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
@@ -47,7 +50,10 @@ _COLOUR = {Exit.KIT: "magenta", Exit.FAIL_OPEN: "bold red"}
 
 def gate(
     run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
-    require: Annotated[list[str], typer.Option(metavar="C[/ROLE][/core]", help="what must be proven; repeat for more")],
+    require: Annotated[
+        list[str],
+        typer.Option(metavar="C[/ROLE][/core]|jcs/vectors[/PROFILE]", help="what must be proven; repeat for more"),
+    ],
     fitness: Annotated[Path | None, typer.Option(help="fitness proof of a live surface; needs --surface")] = None,
     surface: Annotated[
         str | None, typer.Option(metavar="SCHEMA.TABLE", help="live relation of the consumed keys; needs --fitness")
@@ -72,6 +78,9 @@ def gate(
     allow_excused: Annotated[
         bool, typer.Option("--allow-excused", help="take a run with excused MUSTs; one that failed open stays held")
     ] = False,
+    rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="generated rows that a run of `vectors verify` must have")
+    ] = 100_000,
     max_age: Annotated[str, typer.Option(metavar="D", help="how old the run may be: 30m, 12h, 7d")] = "7d",
     sarif: Annotated[Path | None, typer.Option(help="findings as SARIF 2.1.0 go here")] = None,
     summary: Annotated[
@@ -88,6 +97,8 @@ def gate(
     """Decide whether a run proves what is required; exit 0 only if CAN_PROCEED = YES."""
     with ending(Exit.USAGE, SpecError):
         requirements = [parse_requirement(name) for name in dict.fromkeys(require)]
+    if any(each.extent is Extent.VECTORS for each in requirements):
+        needs("vectors")
     age = _age(max_age)
     proof = _proof(fitness, surface, server, challenge)
     places = {"--sarif": sarif, "--summary": summary, "--annotations": annotations}
@@ -101,6 +112,7 @@ def gate(
         not_before=_instant(not_before),
         allow_seed=allow_seed,
         allow_excused=allow_excused,
+        rows=rows,
     )
     with ending(Exit.USAGE, EvidenceError):
         evidence = read_evidence(run)
@@ -129,8 +141,11 @@ def _show(
 ) -> None:
     """Write what a CI server shows. Ends the command where a file cannot be written."""
     contracts = [each.contract for each in required]
-    plan = [planned for contract in contracts for planned in plan_of(contract)]
-    results = results_of(run, contracts, plan, status=decision.exit)
+    if is_of_documents(run):
+        results = results_of_documents(run, load_contract(CONTRACT), status=decision.exit)
+    else:
+        plan = [planned for contract in contracts for planned in plan_of(contract)]
+        results = results_of(run, contracts, plan, status=decision.exit)
     reasons = (f"{each.code.value}: {each.text}" for each in decision.reasons)
     decided = ci.Decided(decision.can_proceed, tuple(reasons), decision.not_asked)
     with ending(Exit.INCOMPLETE, OSError, before="expected to write what a CI server shows, got: "):

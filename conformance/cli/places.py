@@ -8,7 +8,9 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from holdfast.reports.earlier import PARTIAL
+from holdfast.reports.earlier import PARTIAL, PREVIOUS, is_junit, is_remnant, set_aside
+from holdfast.reports.junit import junit_xml
+from holdfast.reports.results import Results
 
 
 def unusable_file(path: Path) -> str:
@@ -56,6 +58,32 @@ def put(path: Path, data: bytes) -> None:
         with suppress(OSError):
             partial.unlink()
         raise
+
+
+def unusable_junit(option: str, path: Path) -> str:
+    """Why no JUnit file of holdfast's can be put there, as a usage error of `option`; empty if one can."""
+    real, advice = os.path.realpath(path), "name another file"
+    if real.endswith((PREVIOUS, PARTIAL)):
+        return f"{option}: expected another name than {path}; {PREVIOUS} and {PARTIAL} stand for files of other runs"
+    if os.path.islink(real):
+        return f"{option}: expected a file, got links that lead to each other at {path}; {advice}"
+    if os.path.isdir(real):
+        return f"{option}: expected a file name, got the folder {path}; name a file in it"
+    if os.path.lexists(real) and not os.path.isfile(real):
+        return f"{option}: expected a file that keeps what is written, got a device or a pipe at {path}; {advice}"
+    for name in (real, real + PARTIAL):
+        if os.path.lexists(name) and not (is_remnant(name) or is_junit(name)):
+            return f"{option}: {name} is there and is no JUnit file of holdfast's; it is left alone: {advice}"
+    problem = unusable(Path(real).parent)
+    return f"{option}: {problem}; {advice}" if problem else ""
+
+
+def put_junit(path: Path, results: Results) -> None:
+    """Write the JUnit file of a run, an earlier one set aside. Raises OSError, EarlierError."""
+    set_aside(path)
+    real = Path(os.path.realpath(path))
+    real.parent.mkdir(parents=True, exist_ok=True)
+    put(real, junit_xml(results))
 
 
 def current_folder() -> str:

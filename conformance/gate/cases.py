@@ -435,6 +435,11 @@ def _by_verdict(
         counts = case.id not in left_out or not (verdict.is_incomplete or requirement.is_of_others(case))
         if not _is_tolerated(requirement, case, line, expected) and (verdict.is_open or counts):
             groups[verdict, line.excused is not None].append(case.id)
+    yield from by_verdict(requirement, groups)
+
+
+def by_verdict(requirement: Requirement, groups: Mapping[tuple[Verdict, bool], Sequence[str]]) -> Iterator[GateReason]:
+    """The reasons of cases by their verdict, and by whether they are excused."""
     for verdict in Verdict:
         for excused in (False, True):
             found = groups.get((verdict, excused), [])

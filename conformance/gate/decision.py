@@ -35,14 +35,19 @@ from holdfast.conformance.gate.run import (
     of_contract,
     of_file,
     of_name,
+    of_parts,
+    of_pin,
     of_run,
     of_vectors,
 )
+from holdfast.conformance.run.documents import CONTRACT as OF_DOCUMENTS
+from holdfast.conformance.run.documents import is_of_documents
 from holdfast.conformance.run.kit import kit_digest
 from holdfast.conformance.verdict import PRECEDENCE, gravest
 from holdfast.reports.evidence import Artefacts, Header, KitIdentity, Run, SeedOrigin, SurfaceLine, seed_of_nonce
 from holdfast.specs import Contract, SpecError, load_contract
 from holdfast.specs.typed import instant_text
+from holdfast.vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
     from holdfast.conformance.fitness.proof import Proof
@@ -64,7 +69,8 @@ def of_identity(run: Run, header: Header, expected: Expected) -> Iterator[GateRe
     if expected.not_before is not None and header.started < expected.not_before:
         text = f"the run started at {instant_text(header.started)}, not before {instant_text(expected.not_before)}"
         yield held(ReasonCode.TOO_EARLY, f"{text} was asked for; run again")
-    yield from _seed(header, expected)
+    fresh = "run with --seed random or --nonce" if run.vectors else "run without --seed"
+    yield from _seed(header, expected, fresh=fresh)
 
 
 def _files(artefacts: Artefacts | None, expected: Expected) -> Iterator[GateReason]:
@@ -82,12 +88,12 @@ def _files(artefacts: Artefacts | None, expected: Expected) -> Iterator[GateReas
         yield held(ReasonCode.OTHER_ADAPTER, f"{text}; verify that build, in the same way (docs/evidence.md)")
 
 
-def _seed(header: Header, expected: Expected) -> Iterator[GateReason]:
+def _seed(header: Header, expected: Expected, *, fresh: str) -> Iterator[GateReason]:
     origin, said = header.seed_origin, header.nonce
     derived = said is not None and header.seed == seed_of_nonce(said)
     if origin is SeedOrigin.CHOSEN and not expected.allow_seed:
         text = "the seed of the run was chosen (--seed), so the adapter could know beforehand what it would be asked"
-        yield held(ReasonCode.SEED_CHOSEN, f"{text}; run without --seed, or allow it with --allow-seed")
+        yield held(ReasonCode.SEED_CHOSEN, f"{text}; {fresh}, or allow it with --allow-seed")
     if origin is SeedOrigin.FRESH and (said is not None or _FRESH.match(header.seed) is None):
         text = "its seed is said to be fresh, and is not one that holdfast draws"
         yield held(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again")
@@ -231,12 +237,17 @@ def installed_kit() -> KitIdentity:
 
 
 def parse_requirement(text: str) -> Requirement:
-    """Read one `--require`: a contract, `/` and roles joined by `+` if some are enough, and `/core`.
+    """Read one `--require`: a contract, `/` and roles joined by `+` if some are enough, and `/core`; or documents.
 
     Raises SpecError when there is no such contract or role.
     """
     name = text.partition("/")[0]
     contract = load_contract(name)
+    if name == OF_DOCUMENTS and text.split("/")[1:2] == [Extent.VECTORS.value]:
+        profile = text.partition("/vectors")[2].removeprefix("/") or Profile.CORE.value
+        if profile not in {*Profile}:
+            raise SpecError(f"--require {text}: expected jcs/vectors, or jcs/vectors/PROFILE of {', '.join(Profile)}")
+        return Requirement(contract, Extent.VECTORS, profile=profile)
     # A role of that name is meant where the contract has one.
     extent = Extent.CORE if text.endswith(_CORE_SUFFIX) and Extent.CORE.value not in contract.roles else Extent.FULL
     named = (text.removesuffix(_CORE_SUFFIX) if extent is Extent.CORE else text).partition("/")[2]
@@ -272,11 +283,30 @@ def decide(
         reasons.append(held(ReasonCode.NOTHING_REQUIRED, text))
     if header is None and not run.defects:
         reasons.append(held(ReasonCode.DAMAGED, "the evidence has no header"))
-    if run.vectors and header is not None and all(case.startswith("vectors/") for case in header.plan):
-        reasons += of_vectors(run, required)
-        return _decided(reasons)
+    documents = [each for each in required if each.extent is Extent.VECTORS]
+    required = [each for each in required if each.extent is not Extent.VECTORS]
+    if header is not None and is_of_documents(run):
+        reasons += of_vectors(run, required) if required or not documents else ()
+        if documents:
+            # It needs the extra `vectors`.
+            from holdfast.conformance.gate.documents import of_documents
+
+            reasons += of_run(run, header, kit=installed, now=now, max_age=max_age)
+            reasons += of_identity(run, header, expected)
+            reasons += of_pin(header, documents[0].contract)
+            reasons += foreign_results(run, header)
+        for requirement in documents:
+            found = of_documents(run, header, requirement, expected)
+            reasons += found.reasons
+            notes += found.notes
+        reasons += () if baseline is None else of_baseline(run, header, baseline)
+        return _decided(reasons, notes, (), tuple(_not_asked(expected, None, run, max_age)))
+    for requirement in documents:
+        text = f"{requirement.name} is required, the run is none of documents; run `holdfast vectors verify`"
+        reasons.append(held(ReasonCode.NOT_IN_RUN, text))
     if header is not None:
         reasons += of_run(run, header, kit=installed, now=now, max_age=max_age)
+        reasons += of_parts(run, header)
         reasons += of_identity(run, header, expected)
         reasons += foreign_results(run, header)
     sides = run.sides()

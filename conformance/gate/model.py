@@ -15,23 +15,30 @@ from holdfast.specs.typed import Form
 
 @unique
 class Extent(Enum):
-    """How much of a contract is required: all of it, or without the cases that need provocations."""
+    """How much of a contract is required: all of it, or without the cases that need provocations; or its documents."""
 
     FULL = "full"
     CORE = "core"
+    VECTORS = "vectors"
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One `--require`: an installed contract, and how much of it. `roles` is None for all of its roles."""
+    """One `--require`: an installed contract, and how much of it. `roles` is None for all of its roles.
+
+    `profile` is that of documents.
+    """
 
     contract: Contract
     extent: Extent
     roles: frozenset[str] | None = None
+    profile: str | None = None
 
     @property
     def name(self) -> str:
         """The requirement in the form of the command line."""
+        if self.extent is Extent.VECTORS:
+            return f"{self.contract.name}/vectors/{self.profile}"
         roles = "" if self.roles is None else f"/{'+'.join(sorted(self.roles))}"
         return self.contract.name + roles + ("/core" if self.extent is Extent.CORE else "")
 
@@ -62,7 +69,8 @@ class FitnessProof:
 class Expected:
     """What the caller knows of the run and asks for; None asks for nothing. `not_before` is aware.
 
-    `allow_seed` takes a run whose seed was chosen, `allow_excused` one with MUSTs that fail and are excused.
+    `allow_seed` takes a run whose seed was chosen, `allow_excused` one with MUSTs that fail and are excused. A run of
+    documents has at least `rows` generated ones.
     """
 
     adapter_digest: str | None = None
@@ -71,6 +79,7 @@ class Expected:
     not_before: datetime | None = None
     allow_seed: bool = False
     allow_excused: bool = False
+    rows: int = 100_000
 
 
 @unique

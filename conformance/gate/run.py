@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from holdfast.conformance.gate.model import GateReason, ReasonCode, Requirement, held, some_of
+from holdfast.conformance.run.documents import CONTRACT
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of, gravest, gravest_finding
 from holdfast.reports.earlier import PARTIAL, PREVIOUS
 from holdfast.reports.evidence import Claimed, DefectKind, Header, KitIdentity, Run
+from holdfast.specs import Contract
 
 # Clocks of machines in one installation differ by seconds. With more difference a run claims to be from the future.
 CLOCK_TOLERANCE = timedelta(minutes=5)
@@ -57,7 +59,7 @@ def of_name(path: Path) -> Iterator[GateReason]:
 
 
 def of_vectors(run: Run, required: Sequence[Requirement]) -> Iterator[GateReason]:
-    """Evidence of `holdfast vectors verify`: it is of documents alone, and proves no contract."""
+    """Evidence of `holdfast vectors verify` where contracts are `required`: it is of documents, and proves none."""
     verdicts = [Verdict(line.verdict) for line in run.verdicts]
     names = ", ".join(each.name for each in required) or "a contract"
     right = sum(verdict is Verdict.CONFORMS for verdict in verdicts)
@@ -65,7 +67,7 @@ def of_vectors(run: Run, required: Sequence[Requirement]) -> Iterator[GateReason
         text = (
             f"{line.count} generated documents of seed {line.seed} in the profile {line.profile}, {right} of "
             f"{len(verdicts)} categories conform. Documents prove no clause of {names}: run `holdfast verify` with an "
-            "adapter, and let the exit status of `holdfast vectors verify` decide about documents"
+            f"adapter. --require {CONTRACT}/vectors asks for documents"
         )
         status = gravest([Exit.INCOMPLETE, *map(exit_of, verdicts)])
         code = {Exit.FAIL_OPEN: ReasonCode.FAIL_OPEN, Exit.KIT: ReasonCode.KIT_FAULT}.get(status, ReasonCode.NOT_IN_RUN)
@@ -83,15 +85,14 @@ def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age
     if header.selection.expression is not None:
         text = (
             f"the run was narrowed to {header.selection.expression!r}; run again without narrowing "
-            "(-k, --clause, --case, --no-faults, --quick)"
+            "(-k, --clause, --case, --category, --no-faults, --quick)"
         )
         yield held(ReasonCode.NARROWED, text)
-    yield from _parts(run, header)
     yield from _age(run, header, now=now, max_age=max_age)
     yield from _end(run)
 
 
-def _parts(run: Run, header: Header) -> Iterator[GateReason]:
+def of_parts(run: Run, header: Header) -> Iterator[GateReason]:
     """Reasons where the parts of a header, and the kinds of its lines, do not belong together."""
     names = [pin.contract for pin in header.contracts]
     strange = [case for case in header.plan if case.partition("/")[0] not in names]
@@ -169,7 +170,14 @@ def _exits_due(run: Run) -> tuple[Exit, ...]:
 
 def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason]:
     """Compares the contract of the run with the installed one, and with the adapter's claim of it."""
-    contract = requirement.contract
+    yield from of_pin(header, requirement.contract)
+    if any(pin.contract == requirement.contract.name for pin in header.contracts):
+        yield from _plan(header, requirement)
+        yield from _claim(header.adapter.claims, requirement)
+
+
+def of_pin(header: Header, contract: Contract) -> Iterator[GateReason]:
+    """Compares the contract of the run with the installed one."""
     pins = [pin for pin in header.contracts if pin.contract == contract.name]
     if len(pins) != 1:
         ran = ", ".join(pin.contract for pin in header.contracts) or "none"
@@ -189,8 +197,6 @@ def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason
     if differing:
         text = f"{contract.name}: the run had another {' and '.join(differing)} than what is installed"
         yield held(ReasonCode.OTHER_CONTRACT, f"{text}; run again")
-    yield from _plan(header, requirement)
-    yield from _claim(header.adapter.claims, requirement)
 
 
 def _plan(header: Header, requirement: Requirement) -> Iterator[GateReason]:

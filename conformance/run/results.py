@@ -39,7 +39,7 @@ def results_of(
     header = run.header
     if header is None:
         status = status if status is not Exit.OK else Exit.INCOMPLETE
-        return Results(cases=(), exit=int(status), problem=_problem(status, problem), started=datetime.now(UTC))
+        return Results(cases=(), exit=int(status), problem=problem_of(status, problem), started=datetime.now(UTC))
     lines = {line.case: line for line in run.verdicts}
     exchanges = run.sides()
     by_name = {contract.name: contract for contract in contracts}
@@ -74,10 +74,10 @@ def results_of(
     return Results(
         cases=tuple(cases),
         exit=int(status),
-        problem=_problem(status, problem),
+        problem=problem_of(status, problem),
         started=header.started,
         seconds=max((finished - header.started).total_seconds(), 0.0),
-        properties=_properties(header, run),
+        properties=properties_of(header, run),
         contracts={
             pin.contract: {"version": pin.version, "digest": pin.digest, "cases_digest": pin.cases_digest}
             for pin in header.contracts
@@ -85,11 +85,13 @@ def results_of(
     )
 
 
-def _problem(status: Exit, problem: str) -> str:
+def problem_of(status: Exit, problem: str = "") -> str:
+    """Why the exit status is not 0; empty if it is."""
     return "" if status is Exit.OK else ": ".join(filter(None, (f"exit {int(status)}", _MEANING[status], problem)))
 
 
-def _properties(header: Header, run: Run) -> Mapping[str, str]:
+def properties_of(header: Header, run: Run) -> Mapping[str, str]:
+    """What identifies a run."""
     said = header.adapter.implementation
     return {
         "kit": f"{header.kit.name} {header.kit.version}",
@@ -120,15 +122,9 @@ def result_of(
         f"{clause.id} ({clause.level.value}): {clause.text}\nharm: {harm_of(clause, verdict) or clause.harm}"
         for clause in clauses
     )
-    missing = Result(
-        case=planned.id,
-        contract=planned.contract,
-        clauses=planned.clauses,
-        title=planned.title,
-        outcome=Outcome.ERROR,
-        verdict=MISSING,
+    missing = replace(
+        missing_of(planned.id, planned.contract, planned.clauses, planned.title),
         severity="critical" if binds else "minor",
-        message="the case was planned and has no result",
         about=about,
         text=about,
     )
@@ -153,7 +149,7 @@ def result_of(
     roles = contract.roles_of(planned.clauses, planned.roles)
     return replace(
         missing,
-        outcome=_outcome(verdict, line, binds=binds and roles.isdisjoint(not_claimed)),
+        outcome=outcome_of(verdict, line, binds=binds and roles.isdisjoint(not_claimed)),
         verdict=line.verdict,
         message=" ".join(finding.detail.split()),
         cause=cause,
@@ -165,7 +161,22 @@ def result_of(
     )
 
 
-def _outcome(verdict: Verdict, line: VerdictLine, *, binds: bool) -> Outcome:
+def missing_of(case: str, contract: str, clauses: tuple[str, ...], title: str) -> Result:
+    """A planned case without a result."""
+    return Result(
+        case=case,
+        contract=contract,
+        clauses=clauses,
+        title=title,
+        outcome=Outcome.ERROR,
+        verdict=MISSING,
+        severity="critical",
+        message="the case was planned and has no result",
+    )
+
+
+def outcome_of(verdict: Verdict, line: VerdictLine, *, binds: bool) -> Outcome:
+    """How other tools show a verdict."""
     if verdict is Verdict.CONFORMS:
         return Outcome.PASSED
     if (verdict is Verdict.UNSUPPORTED and not binds) or (line.excused is not None and can_be_excused(verdict)):

@@ -3,6 +3,7 @@
 from holdfast.reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, seed_of_nonce
 from holdfast.reports.evidence.model import (
     AdapterIdentity,
+    Answers,
     Attempt,
     Claimed,
     ContractPin,
@@ -36,6 +37,7 @@ from holdfast.reports.evidence.writer import EvidenceWriter
 __all__ = [
     "MARK",
     "AdapterIdentity",
+    "Answers",
     "Artefact",
     "Artefacts",
     "Attempt",

@@ -272,6 +272,21 @@ class Opening(Form, frozen=True):
     digest: Annotated[Digest | None, about("Merkle root over its slices; null if rows are missing.")]
     missing: Count
     table: tuple[TableRow, ...]
+    left_out: Annotated[Count, about("Rows of categories that were not asked.")] = 0
+
+
+class Answers(Form, frozen=True):
+    """What was answered to all rows of one category, the opening first."""
+
+    category: Category
+    sha256: Annotated[
+        str,
+        matching("^[0-9a-f]{64}$"),
+        about(
+            "Over the digests of the opening's slices and of the blocks, each over the frames of canonical bytes, `R` "
+            "for a refusal, `N` for what is no verdict. A refusal that depth permits counts as the expected bytes."
+        ),
+    ]
 
 
 class Reached(Form, frozen=True):
@@ -291,7 +306,7 @@ def _unbalanced(table: tuple[TableRow, ...], own: str, missing: int, count: int)
 
 
 class Vectors(Form, frozen=True, tag_field="type", tag="vectors"):
-    """What an SDK made of generated documents; the counts of a profile and `missing` add up to `count`."""
+    """What an SDK made of documents; the counts of a profile, `missing` and `left_out` add up to `count`."""
 
     stream: Annotated[Text, about("Version of the generated stream.")]
     seed: Count
@@ -311,16 +326,19 @@ class Vectors(Form, frozen=True, tag_field="type", tag="vectors"):
     reached: Annotated[
         tuple[Reached, ...], about("How large the documents were that were answered as expected; no upper limit.")
     ] = ()
+    answers: Annotated[tuple[Answers, ...], about("None if rows are missing.")] = ()
+    left_out: Annotated[Count, about("Generated rows of categories that were not asked.")] = 0
 
     def unbalanced(self) -> Mapping[str, int]:
         """The profiles whose generated rows do not add up to `count`, and what they add up to."""
-        return _unbalanced(self.table, self.profile, self.missing, self.count)
+        return _unbalanced(self.table, self.profile, self.missing + self.left_out, self.count)
 
     def unbalanced_opening(self) -> Mapping[str, int]:
         """The same for the rows of the opening."""
         if self.opening is None:
             return {}
-        return _unbalanced(self.opening.table, self.profile, self.opening.missing, self.opening.count)
+        unseen = self.opening.missing + self.opening.left_out
+        return _unbalanced(self.opening.table, self.profile, unseen, self.opening.count)
 
 
 # What was used, and the end

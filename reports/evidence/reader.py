@@ -299,6 +299,8 @@ class _Reading:
                     self._note(DefectKind.COUNT, "the digest of the artefacts is not that of the files listed")
                 self.artefacts = line
             case Vectors():
+                if self.judged:
+                    self._note(DefectKind.ORDER, "documents after a verdict")
                 for profile, found in line.unbalanced().items():
                     self._note(
                         DefectKind.COUNT, f"the table of {profile} adds up to {found}, expected {line.count} rows"

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,13 +44,13 @@ from holdfast.vectors.jcs.spark import verify
 whole, shrinker = opening.opening_of, verify.Shrinker
 verify.Shrinker = lambda *asked, until: shrinker(*asked, until=time.monotonic() + 0.1)
 opening.opening_of = lambda seed: replace(whole(seed), rungs=whole(seed).rungs[::100])
-sys.argv = ["holdfast", "vectors", *sys.argv[1:]]
+sys.argv[0] = "holdfast"
 main()
 """
 
 
 def _run_few(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", FEW_RUNGS, *words]
+    command = [sys.executable, "-c", FEW_RUNGS, *([] if words[0] == "gate" else ["vectors"]), *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=busy(300), cwd=cwd, **more)
 
 
@@ -130,16 +131,27 @@ def test_sdks_are_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.xdist_group("spark-cli")
-def test_verify_prints_a_table_writes_evidence_and_exits_by_the_worst(tmp_path: Path) -> None:
-    words = ["verify", "--count", "300", "--format", "json", "--", sys.executable, FAKE, "naive"]
-    done = _run_few(*words, cwd=tmp_path)
+def test_verify_writes_evidence_that_the_gate_judges_again_and_exits_by_the_worst(tmp_path: Path) -> None:
+    known = ["--nonce", "4711", "--commit", "c0ffee"]
+    words = ["verify", "--count", "300", *known, "--name", "mine", "--junitxml", "sdk.xml", "--format", "json"]
+    done = _run_few(*words, "--", sys.executable, FAKE, "naive", cwd=tmp_path)
     assert done.returncode == 10, done.stderr
     raw = _fits("vectors-verify", done.stdout)
+    assert raw["evidence"] == "holdfast-out/vectors/mine/run.jsonl"
     run = read_evidence(tmp_path / raw["evidence"])
     assert run.defects == ()
     assert run.footer is not None
     assert run.footer.exit == 10
     assert run.vectors[0].count == 300
+    (failure,) = ET.parse(tmp_path / "sdk.xml").findall(".//testcase[@name='N1']/failure")
+    assert {"input:", "expected:", "got:", str(raw["seed"])} <= {*re.split(r"[ ,\n]+", failure.text or "")}
+    judged = _run_few("gate", raw["evidence"], "--require", "jcs/vectors", *known, "--summary", "s.md", cwd=tmp_path)
+    assert judged.returncode == 10, judged.stderr
+    assert "300 rows were generated, 100,000 are asked for" in judged.stdout
+    more = ["--rows", "300", "--format", "json"]
+    held = json.loads(_run_few("gate", raw["evidence"], "--require", "jcs/vectors", *known, *more, cwd=tmp_path).stdout)
+    assert {each["code"] for each in held["reasons"]} == {"fail_open", "non_conforming"}
+    assert "JCS-DUP-01" in (tmp_path / "s.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.sweep

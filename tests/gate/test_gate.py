@@ -126,7 +126,7 @@ ROWS: dict[str, Any] = {
         lambda b: b.run(selection=Selection(("toy",), "once or hard")),
         {},
         [R.NARROWED],
-        "narrowed to 'once or hard'; run again without narrowing (-k, --clause, --case, --no-faults, --quick)",
+        "narrowed to 'once or hard'; run again without narrowing (-k, --clause, --case, --category,",
     ),
     "another version of the kit": (
         lambda b: b.run(kit=structs.replace(KIT, version="0.0.9")),
@@ -147,7 +147,7 @@ ROWS: dict[str, Any] = {
             [R.FITNESS_MISSING],
             "no fitness proof was given",
         )
-        for extent in Extent
+        for extent in (Extent.FULL, Extent.CORE)
     },
     "nothing, as a baseline has the same claims": (Bench.run, older, []),
     "a contract that is claimed no longer": (

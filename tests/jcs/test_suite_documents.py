@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.cli.vectors.evidence import verdict_of
+from holdfast.conformance.run.documents import VERDICT_OF
 from holdfast.conformance.suites.jcs.documents import disguised, drawn, same_value, value_of
 from holdfast.conformance.suites.jcs.judging import Part, canonicalised, part_of
 from holdfast.conformance.verdict import Verdict
@@ -112,4 +112,4 @@ def test_an_answer_has_one_verdict_in_a_run_of_the_contract_and_in_one_of_vector
     session: Any = SimpleNamespace(call=lambda *_: answer)
     record = replace(load("jcs")[0], expected={Profile.CORE: due})
     found = [each.verdict for each in canonicalised(Profile.CORE, session, record, 0)]
-    assert (found or [Verdict.CONFORMS]) == [verdict_of(finding)]
+    assert (found or [Verdict.CONFORMS]) == [VERDICT_OF[finding]]

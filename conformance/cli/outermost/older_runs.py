@@ -81,7 +81,7 @@ def _is_file_name(word: str) -> bool:
 def _beside_mismatches(named: Sequence[tuple[str, str]], adapter: Sequence[str]) -> Iterator[str]:
     """The default place of the evidence of `vectors verify`."""
     folders = [word for option, word in named if option == "--out"]
-    folders += [of_vectors(word) for option, word in named if option == "--sdk"]
-    folders += [of_vectors(os.path.basename(word)) for word in adapter[:1]]
+    names = [word for option, word in named if option in ("--sdk", "--name")]
+    folders += map(of_vectors, names or map(os.path.basename, adapter[:1]))
     for folder in folders:
         yield os.path.join(folder, "run.jsonl")

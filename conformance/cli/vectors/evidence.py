@@ -1,26 +1,28 @@
-"""The result of `holdfast vectors verify` as evidence, and its parts as text.
-
-A category conforms only if every one of its rows agrees, and there is one; without any it was not reached, and the run
-is not a whole one. If rows are missing anywhere, no category conforms: their categories are unknown. Nor does one if
-the runner died and no document can be blamed: the cause is unknown.
-"""
+"""The result of `holdfast vectors verify` as evidence, and its parts as text."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from holdfast import __version__
+from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.run.artefacts import Identity
+from holdfast.conformance.run.documents import CONTRACT, case_of, exit_of_documents, verdict_of
 from holdfast.conformance.run.kit import environment, kit_digest, pin_of
-from holdfast.conformance.verdict import Exit, FailureMode, Verdict, exit_of, gravest, gravest_finding, worst
+from holdfast.conformance.run.settings import Caller
+from holdfast.conformance.run.xfail import Applied, Expectation, apply
+from holdfast.conformance.verdict import Exit, FailureMode, Verdict, gravest, gravest_finding
 from holdfast.reports import evidence
 from holdfast.reports.evidence import (
     AdapterIdentity,
+    Answers,
     EvidenceFile,
     EvidenceWriter,
     Header,
@@ -48,82 +50,107 @@ from holdfast.vectors.jcs.spark.results import Counterexample, Result
 from holdfast.vectors.jcs.spark.tally import Row
 from holdfast.vectors.taxonomy import Category, Profile
 
-CONTRACT = "jcs"
 # Of a category without rows.
 NO_ROWS = "no generated rows, so that nothing is proven about it"
 # Longer documents are not printed; the reproduction command has its own way to them.
 MAX_SHOWN = 120
 
 
-def verdict_of(finding: str) -> Verdict:
-    """What a `Meaning` amounts to, as in a run of the contract."""
-    others = {"accepted_must_refuse": "fail_open", "wrong_bytes": "wrong_reason", "agree": "conforms"}
-    return Verdict(others.get(finding, finding))
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the caller of a run asks for: who asks, the text of the seed, and which failures are expected.
+
+    `identity` holds the files of the SDK as they are before the run.
+    """
+
+    caller: Caller
+    seed: str
+    expected: tuple[Expectation, ...] = ()
+    identity: Identity | None = None
+
+    @classmethod
+    def plainly(cls, seed: int) -> Asked:
+        """A seed that was chosen, and nothing else."""
+        return cls(Caller(SeedOrigin.CHOSEN), str(seed))
 
 
-def verdict_of_row(result: Result, row: Row) -> Verdict:
-    """The verdict of a category: the worst of its rows, never `conforms` while anything is unaccounted for, and
-    `not_reached` if there is no generated row of it."""
-    found = [verdict_of(finding) for finding, rows in row.counts.items() if rows]
-    if row.category in result.without_rows:
-        # The opening alone proves nothing, and hides nothing graver.
-        found = [*(one for one in found if one is not Verdict.CONFORMS), Verdict.NOT_REACHED]
-    return worst([*found, Verdict.NO_VERDICT] if result.unaccounted else found)
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """What a run amounts to: its line, its verdicts, expected failures, the exit status."""
+
+    line: Vectors
+    verdicts: tuple[VerdictLine, ...]
+    applied: Applied
+    status: Exit
+
+
+def conclude(result: Result, expected: Sequence[Expectation] = ()) -> Concluded:
+    """Judge each category that was asked, in the light of the failures that are `expected`."""
+    line = line_of(result)
+    lines = [_verdict_line(result, category, verdict_of(line, category)) for category in result.categories]
+    judged = [CaseResult(each.case, each.clauses, Judgement.of(each), (), (), 0) for each in lines]
+    plan = {case_of(line.profile, category) for category in Category}
+    applied = apply(expected, judged, datetime.now(UTC).date(), not_run=plan - {each.case for each in lines})
+    excused = {case: entry.issue for case, entry in applied.excused.items()}
+    status = gravest([exit_of_documents(line, result.categories, excused), applied.exit])
+    lines = [structs.replace(each, excused=excused.get(each.case)) for each in lines]
+    return Concluded(line, tuple(lines), applied, status)
 
 
 def exit_of_result(result: Result) -> Exit:
-    """The exit status of a run: 13 if the runner never answered, else the gravest of all categories there are."""
-    if not result.answered:
-        return Exit.ADAPTER
-    return gravest(exit_of(verdict_of_row(result, row)) for row in result.lines)
+    """The exit status of a run of which no failure is expected."""
+    return conclude(result).status
 
 
-def record(result: Result, where: Path | EvidenceFile) -> Exit:
+def record(result: Result, where: Path | EvidenceFile, asked: Asked | None = None) -> Exit:
     """Write `run.jsonl` and return the exit status that it ends with. Raises EvidenceError."""
-    status = exit_of_result(result)
-    header, command = _header(result), result.target.command.words
+    asked = asked or Asked.plainly(result.seed)
+    command = result.target.command.words
     redactor = Redactor.knowing(command=command)
+    identity = asked.identity or identity_of(command)
+    header = _header(result, asked, identity.started)
+    found = conclude(result, asked.expected)
     with EvidenceWriter(where, redactor=redactor) as writer:
         writer.header(header)
-        writer.write(line_of(result))
-        verdicts = []
-        for row in result.lines:
-            verdict = verdict_of_row(result, row)
-            verdicts.append(verdict)
-            writer.write(_verdict_line(result, row, verdict))
-        writer.write(Identity(command, started=header.started, redactor=redactor).conclude())
-        writer.finish(verdict=gravest_finding(verdicts).value, exit_status=int(status))
+        writer.write(found.line)
+        for line in found.verdicts:
+            writer.write(line)
+        writer.write(identity.conclude())
+        verdict = gravest_finding(Verdict(line.verdict) for line in found.verdicts)
+        writer.finish(verdict=verdict.value, exit_status=int(found.status))
         writer.confirm()
-    return status
+    return found.status
 
 
-def _case(result: Result, row: Row) -> str:
-    return f"vectors/{result.profile.value}/{row.category.value}"
+def identity_of(command: Sequence[str]) -> Identity:
+    """The files of an SDK as they are now."""
+    return Identity(command, started=datetime.now(UTC), redactor=Redactor.knowing(command=command))
 
 
-def _header(result: Result) -> Header:
-    target = result.target
-    said = None
-    if target.language:
-        said = Implementation(f"{target.name} ({target.library})", target.version or "unknown", target.language)
+def _header(result: Result, asked: Asked, started: datetime) -> Header:
+    target, caller = result.target, asked.caller
+    name = f"{target.name} ({target.library})" if target.library else target.name
+    said = Implementation(name, target.version or "unknown", target.language or "unknown")
+    left_out = [category for category in Category if category not in result.categories]
+    asked_only = " or ".join(category.value for category in result.categories) if left_out else None
     return Header(
         kit=KitIdentity("holdfast", __version__, kit_digest()),
         contracts=(pin_of(load_contract(CONTRACT)),),
         adapter=AdapterIdentity(
             command=target.command.words,
-            commit=None,
+            commit=caller.commit,
             implementation=said,
             claims=(),
         ),
         environment=environment(),
         config={"profile": result.profile.value},
-        seed=str(result.seed),
-        seed_origin=SeedOrigin.CHOSEN,
-        nonce=None,
+        seed=asked.seed,
+        seed_origin=caller.seed_origin,
+        nonce=caller.nonce,
         deadlines={"answer": target.command.deadline, "start": target.command.start},
-        started=datetime.now(UTC),
-        plan=tuple(_case(result, row) for row in result.lines),
-        selection=Selection((CONTRACT,), None),
+        started=started,
+        plan=tuple(case_of(result.profile.value, category) for category in Category),
+        selection=Selection((CONTRACT,), asked_only),
     )
 
 
@@ -143,12 +170,16 @@ def line_of(result: Result) -> Vectors:
         restarts=result.restarts,
         table=tuple(map(_row, result.generated)),
         counterexamples=tuple(_counterexample(result, found) for found in result.counterexamples),
-        opening=None if opened is None else Opening(opened.count, opened.digest, opened.missing, table),
+        opening=None
+        if opened is None
+        else Opening(opened.count, opened.digest, opened.missing, table, opened.left_out),
         reached=tuple(
             Reached(category.value, measure.value, most)
             for category, measures in result.reached.items()
             for measure, most in measures.items()
         ),
+        answers=tuple(Answers(category.value, digest) for category, digest in result.answers.items()),
+        left_out=result.left_out,
     )
 
 
@@ -220,14 +251,15 @@ def answer_json(answer: Answered) -> dict[str, Any]:
     return written(_answer(answer))
 
 
-def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
+def _verdict_line(result: Result, category: Category, verdict: Verdict) -> VerdictLine:
+    row = result.row(category)
     counted = ", ".join(f"{rows} {finding.words}" for finding, rows in row.counts.items() if rows)
-    if row.category in result.without_rows:
+    if category in result.without_rows:
         counted = f"{counted}; {NO_ROWS}" if counted else NO_ROWS
-    found = [found for found in result.counterexamples if found.category is row.category]
+    found = [found for found in result.counterexamples if found.category is category]
     first = found[0] if found else None
     # How large the documents were that were answered as expected.
-    most = [f"{most:,} {measure.words}" for measure, most in result.reached.get(row.category, {}).items()]
+    most = [f"{most:,} {measure.words}" for measure, most in result.reached.get(category, {}).items()]
     reached = [f"right up to {', '.join(most)}"] if most else []
     expected, received, advice = (
         ("", "", "")
@@ -239,11 +271,11 @@ def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
         )
     )
     return VerdictLine(
-        case=_case(result, row),
+        case=case_of(result.profile.value, category),
         clauses=tuple(sorted({one.clause for one in found})),
         verdict=verdict.value,
         silence=_silence(result, first, verdict),
-        detail="; ".join([f"{row.category.title}: {counted}", *reached, *result.unaccounted]),
+        detail="; ".join([f"{category.title}: {counted}", *reached, *result.unaccounted]),
         expected=expected,
         received=received,
         advice=advice,

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, stop
-from holdfast.conformance.cli.vectors.evidence import answer_json, verdict_of
+from holdfast.conformance.cli.vectors.evidence import answer_json
 from holdfast.conformance.cli.vectors.sdk import looked_up
 from holdfast.conformance.cli.vectors.spark import Seed
 from holdfast.conformance.cli.vectors.verify import runnable
+from holdfast.conformance.run.documents import VERDICT_OF
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 from holdfast.reports.plain import bytes_as_text
 from holdfast.servers.janitor import Janitor
@@ -94,7 +95,7 @@ def show(
         _print(found, answered, finding, profile)
         for what in failed if finding != "no_verdict" else ():
             out().print(f"and a process of the runner failed: {what}", style="bold red")
-    verdict = Verdict.CONFORMS if finding is None else verdict_of(finding)
+    verdict = Verdict.CONFORMS if finding is None else VERDICT_OF[finding]
     return gravest([exit_of(verdict), *([Exit.INCOMPLETE] if failed else [])])
 
 

@@ -40,7 +40,7 @@ Partitions = Annotated[
 _SEED_BITS = 53
 
 
-def _seed(given: str | int) -> int:
+def seed_from(given: str | int) -> int:
     """The number of a seed, or an unpredictable one; every command prints it."""
     text = str(given)
     if text == "random":
@@ -55,7 +55,7 @@ Seed = Annotated[
     int,
     typer.Option(
         "--seed",
-        parser=_seed,
+        parser=seed_from,
         metavar="N|random",
         help="rows of equal seed are equal; `random` picks one that no runner can be prepared for, and prints it",
     ),

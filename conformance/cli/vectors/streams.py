@@ -10,9 +10,10 @@ import typer
 from rich.table import Column
 
 from holdfast.conformance.cli.console import Format, OutputFormat, number, out, print_json, stop, table_of
-from holdfast.conformance.cli.vectors.evidence import shown, verdict_of
+from holdfast.conformance.cli.vectors.evidence import shown
 from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, working
 from holdfast.conformance.cli.vectors.verify import DEADLINE_S, target_of
+from holdfast.conformance.run.documents import VERDICT_OF
 from holdfast.conformance.verdict import Exit, exit_of, gravest
 from holdfast.specs.typed import written
 from holdfast.vectors.jcs.spark.fingerprints import Family, check_fingerprints
@@ -101,7 +102,7 @@ def _exit_of(numbers: NumberResult) -> Exit:
     if numbers.counts[Meaning.NO_VERDICT] + numbers.missing == numbers.lines:
         return Exit.ADAPTER
     unknown = [Exit.INCOMPLETE] if numbers.missing or numbers.restarts else []
-    return gravest([*unknown, *(exit_of(verdict_of(found)) for found, rows in numbers.counts.items() if rows)])
+    return gravest([*unknown, *(exit_of(VERDICT_OF[found]) for found, rows in numbers.counts.items() if rows)])
 
 
 def _print_numbers(name: str, numbers: NumberResult) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,12 +24,37 @@ from holdfast.conformance.cli.console import (
 )
 from holdfast.conformance.cli.console import table_of as console_table
 from holdfast.conformance.cli.outermost.older_runs import of_vectors
+from holdfast.conformance.cli.places import put_junit, unusable_junit
 from holdfast.conformance.cli.target import found_here
-from holdfast.conformance.cli.vectors.evidence import answer_text, line_of, record, reproduction, shown, without_rows
-from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, Work, working
+from holdfast.conformance.cli.vectors.evidence import (
+    Asked,
+    answer_text,
+    conclude,
+    identity_of,
+    line_of,
+    record,
+    reproduction,
+    shown,
+    without_rows,
+)
+from holdfast.conformance.cli.vectors.spark import Master, Partitions, Work, seed_from, working
+from holdfast.conformance.cli.verify.options import must_be_publishable
+from holdfast.conformance.cli.verify.summary import print_excused
+from holdfast.conformance.run import xfail
+from holdfast.conformance.run.documents import CONTRACT, results_of_documents, stream_seed
+from holdfast.conformance.run.settings import Caller
 from holdfast.conformance.verdict import Exit
-from holdfast.reports.evidence import EvidenceError, EvidenceFile
+from holdfast.reports.earlier import EarlierError
+from holdfast.reports.evidence import (
+    EvidenceError,
+    EvidenceFile,
+    Redactor,
+    SeedOrigin,
+    read_evidence,
+    seed_of_nonce,
+)
 from holdfast.reports.plain import difference
+from holdfast.specs import load_contract
 from holdfast.specs.typed import json_of
 from holdfast.vectors.jcs.clauses import section_of
 from holdfast.vectors.jcs.measures import Measure
@@ -39,7 +66,7 @@ from holdfast.vectors.jcs.spark.results import Counterexample, Generated, Result
 from holdfast.vectors.jcs.spark.storage import Store, is_local, is_uri
 from holdfast.vectors.jcs.spark.tally import Meaning
 from holdfast.vectors.jcs.spark.verify import verify as run
-from holdfast.vectors.taxonomy import Profile
+from holdfast.vectors.taxonomy import Category, Profile
 
 # A document that a runner works on for longer is hung: the largest has some 200 KiB, the deepest 5,000 levels.
 DEADLINE_S = 10.0
@@ -51,7 +78,23 @@ def verify(
     sdk: Annotated[str | None, typer.Option("--sdk", help="a runner that holdfast brings: `vectors sdk list`")] = None,
     count: Annotated[int | None, typer.Option("--count", min=1, max=10**12, help="how many rows are generated")] = None,
     folder: Annotated[str | None, typer.Option("--in", help="a folder that `vectors generate` wrote")] = None,
-    seed: Seed = 0,
+    seed: Annotated[
+        str | None,
+        typer.Option(metavar="N|random", help="0 by default; `random` picks one that no runner can be prepared for"),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="how reports call the SDK; else its program")] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(metavar="P1…N9", help="only documents of this category; repeat. Never a pass of the whole"),
+    ] = None,
+    xfail_file: Annotated[
+        Path | None, typer.Option("--xfail", help="file of expected failures; ids such as vectors/core/P5")
+    ] = None,
+    junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here, a test for each category")] = None,
+    nonce: Annotated[
+        str | None, typer.Option(help="known to you alone before; the seed is derived from it, the gate can ask for it")
+    ] = None,
+    commit: Annotated[str | None, typer.Option(metavar="REV", help="revision that the SDK was built from")] = None,
     profile: Annotated[Profile, typer.Option("--profile", help="which reading the SDK claims")] = Profile.CORE,
     results: Annotated[
         str | None, typer.Option("--out", help=f"mismatches go here; {of_vectors('NAME')} by default")
@@ -74,21 +117,32 @@ def verify(
 
     Stored rows (--in) carry what is expected of them, and only some of their blocks are made again from the seed to
     see whether they are ours. Where another program wrote them, use --count.
+
+    `holdfast gate RUN --require jcs/vectors` judges the evidence again.
     """
     command = _checked(context.args, sdk, count, folder, results, master)
-    name = sdk or Path(command[0]).name
+    if sdk is not None and name is not None:
+        stop(Exit.USAGE, "--name: expected `-- COMMAND…` beside it; a runner of --sdk has a name of its own")
+    asked, number = _asked(seed, nonce, commit, xfail_file)
+    categories = _categories(category or ())
+    if junitxml is not None and (problem := unusable_junit("--junitxml", junitxml)):
+        stop(Exit.USAGE, problem)
+    name = name or sdk or Path(command[0]).name
     own = results is None or is_uri(results)
     path = evidence or Path(of_vectors(name) if own else str(results)) / "run.jsonl"
     with place_of(path) as place:
         with working(master, format_) as work:
-            target = target_of(work, sdk, command, deadline)
+            target = replace(target_of(work, sdk, command, deadline), name=name)
+            asked = replace(asked, identity=identity_of(target.command.words))
             where = results or of_vectors(name)
             source: Source
             if folder is not None:
                 store = Store(work.spark, folder)
                 source = Stored(store, read_manifest(store))
+                asked = replace(asked, caller=replace(asked.caller, seed_origin=SeedOrigin.CHOSEN))
+                asked = replace(asked, seed=str(source.seed))
             else:
-                source = Generated(seed, count or 0)
+                source = Generated(number, count or 0)
             request = VerifyRequest(
                 target=target,
                 source=source,
@@ -97,13 +151,21 @@ def verify(
                 kept=keep,
                 partitions=partitions,
                 opening=opening_of(source.seed),
+                categories=categories,
             )
             result = run(work.spark, request, where, listener=work.progress.show)
-        status = recorded(result, place)
+        status = recorded(result, place, asked)
+    if junitxml is not None:
+        with ending(Exit.INCOMPLETE, OSError, EarlierError, before="expected to write the JUnit file, got: "):
+            put_junit(junitxml, results_of_documents(read_evidence(path), load_contract(CONTRACT), status=status))
     if format_ is Format.JSON:
         print_json(result_json(result, status, path))
     else:
         print_result(result)
+        applied = conclude(result, asked.expected).applied
+        print_excused(out(), applied)
+        for line in applied.problems:
+            out().print(f"xfail: {line}", style="yellow")
         if status is Exit.OK and result.seed == 0:
             out().print("the rows of seed 0 are known beforehand to everybody; to audit a runner, use --seed random")
         out().print(f"evidence: {path}")
@@ -120,11 +182,35 @@ def place_of(path: Path) -> EvidenceFile:
         return EvidenceFile(path)
 
 
-def recorded(result: Result, place: EvidenceFile) -> Exit:
+def _asked(seed: str | None, nonce: str | None, commit: str | None, xfail_file: Path | None) -> tuple[Asked, int]:
+    """What the caller says of the run, and the seed of its rows."""
+    must_be_publishable(nonce, commit, Redactor())
+    with ending(Exit.USAGE, xfail.XfailError):
+        expected = () if xfail_file is None else xfail.read_xfail(xfail_file)
+    if seed == "random" or (seed is None and nonce is not None):
+        origin = SeedOrigin.FRESH if nonce is None else SeedOrigin.NONCE
+        text = secrets.token_hex(16) if nonce is None else seed_of_nonce(nonce)
+    else:
+        origin, text = SeedOrigin.CHOSEN, str(seed_from(seed or "0"))
+    number = stream_seed(text, origin)
+    assert number is not None
+    return Asked(Caller(origin, nonce, commit), text, expected), number
+
+
+def _categories(named: Sequence[str]) -> tuple[Category, ...]:
+    """The categories of these names, in their order; all if there are none."""
+    known = [category.value for category in Category]
+    if unknown := [each for each in named if each not in known]:
+        known_text = ", ".join(f"{category.value} ({category.title})" for category in Category)
+        stop(Exit.USAGE, f"--category: expected one of {known_text}, got {', '.join(unknown)}")
+    return tuple(category for category in Category if not named or category.value in named)
+
+
+def recorded(result: Result, place: EvidenceFile, asked: Asked | None = None) -> Exit:
     """Write the evidence. A result that cannot be written is not proven."""
     cannot = f"{place.path}: the evidence cannot be written, so nothing is proven: "
     with ending(Exit.INCOMPLETE, EvidenceError, OSError, before=cannot):
-        return record(result, place)
+        return record(result, place, asked)
 
 
 def _checked(
@@ -170,6 +256,7 @@ def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, An
     del line["type"]
     return {
         **line,
+        "categories": [category.value for category in result.categories],
         "exit": int(status),
         "without_rows": [category.value for category in result.without_rows],
         "mismatches": result.mismatches,
@@ -206,6 +293,10 @@ def print_result(result: Result) -> None:
         rows = [row for row in result.rows if row.profile is profile]
         agreeing = sum(row.counts[Meaning.AGREE] for row in rows)
         console.print(f"judged by {profile.value}, {agreeing} of {result.asked} rows would agree")
+    if left_out := [category.value for category in Category if category not in result.categories]:
+        console.print(
+            f"not asked: {', '.join(left_out)}; the run is narrowed and no pass of the whole", style="bold red"
+        )
     for words in result.unaccounted:
         console.print(f"{words}: nothing is proven", style="bold red")
     for words in without_rows(result.without_rows):

@@ -14,7 +14,7 @@ from holdfast.conformance.cases.expect import no_verdict
 from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.cli.console import err, stop
 from holdfast.conformance.cli.group import with_options
-from holdfast.conformance.cli.places import current_folder, put, unusable
+from holdfast.conformance.cli.places import current_folder, put_junit, unusable, unusable_junit
 from holdfast.conformance.cli.target import require
 from holdfast.conformance.cli.verify.options import QUICK, Options
 from holdfast.conformance.cli.verify.verification import Verification
@@ -26,17 +26,8 @@ from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.results import results_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, FailureMode, Verdict
-from holdfast.reports.earlier import (
-    PARTIAL,
-    PREVIOUS,
-    EarlierError,
-    is_junit,
-    is_remnant,
-    set_aside,
-    set_results_aside,
-)
+from holdfast.reports.earlier import EarlierError, set_results_aside
 from holdfast.reports.evidence import EvidenceError, Run
-from holdfast.reports.junit import junit_xml
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
 from holdfast.specs.errors import meant
@@ -69,10 +60,7 @@ def publish(run: Run, contracts: Sequence[Contract], options: Options, *, proble
     results = results_of(run, contracts, plan, status=status, problem=problem)
     try:
         if options.junitxml is not None:
-            set_aside(options.junitxml)
-            real = Path(os.path.realpath(options.junitxml))
-            real.parent.mkdir(parents=True, exist_ok=True)
-            put(real, junit_xml(results))
+            put_junit(options.junitxml, results)
         if options.alluredir is not None:
             # The extra `allure` brings what it imports.
             from holdfast.conformance.cli.verify.in_allure import write_allure
@@ -93,27 +81,10 @@ def _problems(options: Options) -> Iterator[str]:
         if path is not None and str(path).startswith("-"):
             yield f"{option}: expected a path, got {str(path)!r}, which reads like an option; say ./{path} if it is one"
     if junit is not None:
-        yield _no_file("--junitxml", junit)
+        yield unusable_junit("--junitxml", junit)
     if allure is not None:
         yield _no_folder("--alluredir", allure)
     yield _collision(options)
-
-
-def _no_file(option: str, path: Path) -> str:
-    real, advice = os.path.realpath(path), "name another file"
-    if real.endswith((PREVIOUS, PARTIAL)):
-        return f"{option}: expected another name than {path}; {PREVIOUS} and {PARTIAL} stand for files of other runs"
-    if os.path.islink(real):
-        return f"{option}: expected a file, got links that lead to each other at {path}; {advice}"
-    if os.path.isdir(real):
-        return f"{option}: expected a file name, got the folder {path}; name a file in it"
-    if os.path.lexists(real) and not os.path.isfile(real):
-        return f"{option}: expected a file that keeps what is written, got a device or a pipe at {path}; {advice}"
-    for name in (real, real + PARTIAL):
-        if os.path.lexists(name) and not (is_remnant(name) or is_junit(name)):
-            return f"{option}: {name} is there and is no JUnit file of holdfast's; it is left alone: {advice}"
-    problem = unusable(Path(real).parent)
-    return f"{option}: {problem}; {advice}" if problem else ""
 
 
 def _no_folder(option: str, path: Path) -> str:

@@ -145,16 +145,21 @@ class Options(TargetOptions):
 
     def must_be_publishable(self) -> None:
         """End the command unless what the caller says is short text and no secret: it stands in the evidence."""
-        redactor = self.redactor
-        for option, text, most in (("--nonce", self.nonce, _MAX_NONCE), ("--commit", self.commit, _MAX_COMMIT)):
-            if text is None:
-                continue
-            _must_be_printable(option, text, most=most)
-            if redactor.free(text) != text:
-                stop(Exit.USAGE, f"{option}: expected something that may be published, got what looks like a secret")
+        must_be_publishable(self.nonce, self.commit, self.redactor)
+
+
+def must_be_publishable(nonce: str | None, commit: str | None, redactor: Redactor) -> None:
+    """End the command unless what the caller says of a run is short text and no secret."""
+    for option, text, most in (("--nonce", nonce, _MAX_NONCE), ("--commit", commit, _MAX_COMMIT)):
+        if text is None:
+            continue
+        _must_be_printable(option, text, most=most)
+        if redactor.free(text) != text:
+            stop(Exit.USAGE, f"{option}: expected something that may be published, got what looks like a secret")
 
 
 def _must_be_printable(option: str, text: str, *, most: int) -> None:
+    """End the command unless the value of an option is short and printable."""
     if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > most:
         stop(Exit.USAGE, f"{option}: expected 1 to {most} printable ASCII characters, got {text!r}")
 

@@ -59,10 +59,7 @@ def print_summary(
         ),
         contracts,
     )
-    for entry in applied.listed:
-        excused = "excused, and open" if entry.verdict.is_open else "excused"
-        said = f"{entry.verdict.value} {entry.id} ({entry.issue}, {entry.owner}, until {entry.expires})"
-        console.print(in_style(excused, "bold red"), f": {said}", sep="")
+    print_excused(console, applied)
     for group in groups[:MAX_FAILURES]:
         first = group.members[0]
         print_group(console, group, results[first.planned.id], by_name[first.planned.contract], options)
@@ -86,6 +83,14 @@ def print_summary(
     console.print_lines(reason_lines(decision))
     colour = "green" if final is Exit.OK else "red"
     console.print("verdict: ", styled(summary.of_claimed), "  exit", in_style(str(int(final)), colour))
+
+
+def print_excused(console: PlainConsole, applied: Applied) -> None:
+    """The failures that are expected, with who mends them until when."""
+    for entry in applied.listed:
+        excused = "excused, and open" if entry.verdict.is_open else "excused"
+        said = f"{entry.verdict.value} {entry.id} ({entry.issue}, {entry.owner}, until {entry.expires})"
+        console.print(in_style(excused, "bold red"), f": {said}", sep="")
 
 
 def reason_lines(decision: GateDecision) -> Iterator[str]:

@@ -27,8 +27,8 @@ from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.measures import Reached
 from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, in_spark, leaf, numbers_in, regrouped
-from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Meaning, Outcome, count, findings, outcomes
-from holdfast.vectors.taxonomy import Profile
+from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Meaning, Outcome, count, digests, findings, outcomes
+from holdfast.vectors.taxonomy import Category, Profile
 
 _ANSWERS = pa.schema(
     [
@@ -77,7 +77,7 @@ class Judge:
 
     Mismatches are of `profile`; at most `kept` of each cell (category and finding) are kept of a partition, the first
     ones; the counts are of all. `source` makes the rows of what a partition got. Those of the opening (`opens`) have
-    more columns.
+    more columns. Rows of other categories than `only` are left out.
     """
 
     command: Command
@@ -85,17 +85,18 @@ class Judge:
     kept: int
     source: Callable[[Iterable[pa.RecordBatch]], Iterable[Block]]
     opens: bool = False
+    only: tuple[Category, ...] = CATEGORIES
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What one partition shows."""
-        waiting: deque[Block] = deque()
+        waiting: deque[tuple[Block, pa.RecordBatch]] = deque()
         best = _Shortest()
         reached = Reached()
         samples = np.zeros(len(CATEGORIES) * len(_FINDINGS), dtype=np.int64)
         unexplained: list[str] = []
         try:
             for answers in self.command.run(self._documents(batches, waiting), unexplained.append):
-                yield from self._judged(waiting.popleft(), answers, best, reached, samples)
+                yield from self._judged(*waiting.popleft(), answers, best, reached, samples)
         except StartError as error:
             yield _record([{"kind": "failed", "reason": str(error)}])
             return
@@ -104,36 +105,44 @@ class Judge:
         if unexplained:
             yield _record([{"kind": "restarted", "rows": len(unexplained), "reason": unexplained[0]}])
 
-    def _documents(self, batches: Iterable[pa.RecordBatch], waiting: deque[Block]) -> Iterator[pa.BinaryArray]:
-        """The documents of each block of the partition; the block waits for its answers."""
+    def _documents(
+        self, batches: Iterable[pa.RecordBatch], waiting: deque[tuple[Block, pa.RecordBatch]]
+    ) -> Iterator[pa.BinaryArray]:
+        """The documents of each block that are asked; the block waits for its answers, and so do these rows."""
+        asked = pa.array([category.value for category in self.only])
         for block in self.source(batches):
-            waiting.append(block)
-            yield block.rows.column("document")
+            rows = block.rows
+            if self.only != CATEGORIES:
+                rows = rows.filter(pc.is_in(rows.column("category"), value_set=asked))
+            waiting.append((block, rows))
+            yield rows.column("document")
 
     def _judged(
         self,
         block: Block,
+        rows: pa.RecordBatch,
         answers: pa.BinaryArray,
         best: _Shortest,
         reached: Reached,
         samples: npt.NDArray[np.int64],
     ) -> Iterator[pa.RecordBatch]:
-        rows = block.rows
         categories = pc.index_in(rows.column("category"), value_set=_CATEGORIES).to_numpy(zero_copy_only=False)
         refused_by = rows.column("refused_by").to_numpy(zero_copy_only=False)
         # Fewer answers than rows is a defect of the kit: it fails here, and the task with it.
         codes = outcomes(answers, rows.column("canonical"))
         limited = _limited(rows, codes) if self.opens else np.zeros(len(codes), dtype=np.bool_)
         codes[limited] = Outcome.EXPECTED_BYTES
-        cells = count(categories.astype(np.int64), refused_by, codes)
+        categories = categories.astype(np.int64)
+        cells = count(categories, refused_by, codes)
         yield _record(
             [
                 {
                     "kind": "opening" if self.opens else "block",
                     "block": block.number,
-                    "rows": rows.num_rows,
-                    "leaf": leaf(rows),
+                    "rows": block.rows.num_rows,
+                    "leaf": leaf(block.rows),
                     "cells": packed(cells),
+                    "answer": digests(answers, codes, rows.column("canonical"), categories),
                 }
             ]
         )

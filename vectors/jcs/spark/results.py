@@ -11,7 +11,7 @@ from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import Manifest
 from holdfast.vectors.jcs.spark.storage import Store
-from holdfast.vectors.jcs.spark.tally import Meaning, Row, summed
+from holdfast.vectors.jcs.spark.tally import CATEGORIES, Meaning, Row, summed
 from holdfast.vectors.taxonomy import Category, Profile
 
 # At most this number of characters of a process's last output is shown.
@@ -62,9 +62,9 @@ class Target:
 class VerifyRequest:
     """What to verify, in which profile, how many mismatches of each cell to keep of a partition.
 
-    The rows of `opening` go first; None leaves them out, and the run then says nothing of sizes. `reference` is the
-    command of the reference in that profile; it is asked what is expected of shrunk documents, for at most `shrink_s`
-    seconds in all.
+    Only rows of `categories` are asked. The rows of `opening` go first; None leaves them out, and the run then says
+    nothing of sizes. `reference` is the command of the reference in that profile; it is asked what is expected of
+    shrunk documents, for at most `shrink_s` seconds in all.
     """
 
     target: Target
@@ -75,6 +75,7 @@ class VerifyRequest:
     shrink_s: float = 30.0
     partitions: int | None = None
     opening: Opening | None = None
+    categories: tuple[Category, ...] = CATEGORIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class Opened:
     digest: str | None
     rows: tuple[Row, ...]
     missing: int
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,9 @@ class Result:
 
     `generated` is the table of the generated rows, `opened` that of the opening. `restarts` processes died, hung or
     talked nonsense although each of their documents was answered when it was asked again, so that no row shows it;
-    `restarted` says how the first of them ended. `reached` has the greatest measures of rows that agree.
+    `restarted` says how the first of them ended. `reached` has the greatest measures of rows that agree. `answers` has
+    by category the SHA-256 of what was answered; it is empty if rows are missing. Of the generated rows `left_out` are
+    of other categories than `categories`, so that they were not asked.
     """
 
     target: Target
@@ -131,6 +135,9 @@ class Result:
     restarted: str = ""
     opened: Opened | None = None
     reached: Mapping[Category, Mapping[Measure, int]] = field(default_factory=dict)
+    answers: Mapping[Category, str] = field(default_factory=dict)
+    categories: tuple[Category, ...] = CATEGORIES
+    left_out: int = 0
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -140,7 +147,8 @@ class Result:
     @property
     def asked(self) -> int:
         """How many rows were to be judged, those of the opening among them."""
-        return self.count + (0 if self.opened is None else self.opened.count)
+        opened = 0 if self.opened is None else self.opened.count - self.opened.left_out
+        return self.count - self.left_out + opened
 
     def row(self, category: Category, profile: Profile | None = None) -> Row:
         """The line of the table for `category`, in the run's own profile unless another is given."""
@@ -149,8 +157,8 @@ class Result:
 
     @property
     def lines(self) -> tuple[Row, ...]:
-        """The table in the run's own profile, with a line for every category."""
-        return tuple(row for row in self.rows if row.profile is self.profile)
+        """The table in the run's own profile, with a line for every category that was asked."""
+        return tuple(row for row in self.rows if row.profile is self.profile and row.category in self.categories)
 
     def own(self) -> tuple[Row, ...]:
         """The lines that have rows."""
@@ -163,7 +171,7 @@ class Result:
         Those of the opening are few, and half of them are known beforehand.
         """
         own = [row for row in self.generated if row.profile is self.profile]
-        return tuple(row.category for row in own if not row.rows)
+        return tuple(row.category for row in own if not row.rows and row.category in self.categories)
 
     @property
     def lost(self) -> int:

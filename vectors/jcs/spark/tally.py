@@ -6,7 +6,8 @@ counts. So one run shows every profile, and the counts of a table add up to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum, unique
 
@@ -107,6 +108,32 @@ def count(
     """The cells of some rows; `categories` are positions in CATEGORIES."""
     cell = (categories * _PROFILE_SETS + refused_by) * _OUTCOMES + codes
     return np.bincount(cell, minlength=CELLS).astype(np.int64)
+
+
+def digests(
+    answers: pa.BinaryArray,
+    codes: npt.NDArray[np.int8],
+    canonical: pa.BinaryArray,
+    categories: npt.NDArray[np.int64],
+) -> bytes:
+    """For each of CATEGORIES the SHA-256 of what was answered to its rows, in order: 32 bytes each.
+
+    Canonical bytes are their frame, a refusal is `R` without its reason, and what is no verdict is `N`.
+    """
+    others = pc.if_else(
+        pa.array(codes == Outcome.REFUSED), b"R", pc.if_else(pa.array(codes == Outcome.OTHER_BYTES), answers, b"N")
+    )
+    said = pc.if_else(pa.array(codes == Outcome.EXPECTED_BYTES), canonical_frames(canonical), others)
+    of_each = (said.filter(pa.array(categories == position)).to_pylist() for position in range(len(CATEGORIES)))
+    return b"".join(hashlib.sha256(b"".join(rows)).digest() for rows in of_each)
+
+
+def chained(blocks: Sequence[bytes]) -> Mapping[Category, str]:
+    """By category, the SHA-256 over its digests in `blocks`, in hexadecimal."""
+    return {
+        category: hashlib.sha256(b"".join(block[32 * at : 32 * at + 32] for block in blocks)).hexdigest()
+        for at, category in enumerate(CATEGORIES)
+    }
 
 
 @dataclass(frozen=True, slots=True)

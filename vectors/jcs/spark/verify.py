@@ -13,7 +13,6 @@ import numpy as np
 
 from holdfast.vectors.jcs.frames import Answered, Exchange, StartError, Status
 from holdfast.vectors.jcs.measures import Reached
-from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.blocks import Construct, block_count, block_of, block_rows, leaf, regrouped, root
 from holdfast.vectors.jcs.spark.generate import split, stream_version, whole_files
 from holdfast.vectors.jcs.spark.judge import ANSWER_SCHEMA, Command, Judge, of_files, of_opening, unpacked
@@ -22,7 +21,7 @@ from holdfast.vectors.jcs.spark.results import Counterexample, Opened, Result, S
 from holdfast.vectors.jcs.spark.session import Listener, silent, watched
 from holdfast.vectors.jcs.spark.shrink import Shrinker, Shrunk
 from holdfast.vectors.jcs.spark.storage import StorageError, Store
-from holdfast.vectors.jcs.spark.tally import CELLS, Meaning, Row, disagreement, summed, table
+from holdfast.vectors.jcs.spark.tally import CATEGORIES, CELLS, Meaning, Row, chained, disagreement, summed, table
 from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
@@ -90,15 +89,18 @@ def verify(spark: SparkSession, request: VerifyRequest, out: str, *, listener: L
     blocks = [row for row in said if row["kind"] == "block"]
     shortest = [row for row in said if row["kind"] == "shortest"]
     restarted = [row for row in said if row["kind"] == "restarted"]
-    cells, leaves, missing = _counted(blocks, request.source.count)
+    cells, leaves, missing, left_out = _counted(blocks, request)
     rows = table(cells)
-    _same_rows(request.source, leaves, rows)
-    opened = _opened(request.opening, [row for row in said if row["kind"] == "opening"])
+    _same_rows(request.source, leaves, None if left_out else rows)
+    pieces = [row for row in said if row["kind"] == "opening"]
+    opened = _opened(request, pieces)
     reached = Reached()
     for row in said:
         if row["kind"] == "reached":
             reached.add(bytes(row["answer"]))
     everything = rows if opened is None else summed(rows, opened.rows)
+    in_order = [bytes(row["answer"]) for part in (pieces, blocks) for row in sorted(part, key=lambda row: row["block"])]
+    whole = not missing and (opened is None or not opened.missing)
     result = Result(
         target=request.target,
         profile=request.profile,
@@ -116,6 +118,9 @@ def verify(spark: SparkSession, request: VerifyRequest, out: str, *, listener: L
         restarted=restarted[0]["reason"] if restarted else "",
         opened=opened,
         reached=reached.table(),
+        answers={one: digest for one, digest in chained(in_order).items() if whole and one in request.categories},
+        categories=request.categories,
+        left_out=left_out,
     )
     _adds_up(result)
     return result
@@ -134,7 +139,7 @@ def _make_room(store: Store) -> None:
 
 def _judged(spark: SparkSession, request: VerifyRequest) -> DataFrame:
     source = request.source
-    judge = partial(Judge, request.target.command, request.profile, request.kept)
+    judge = partial(Judge, request.target.command, request.profile, request.kept, only=request.categories)
     if isinstance(source, Stored):
         parts = source.manifest.parts
         files = source.folder.files_here([part.path for part in parts])
@@ -157,43 +162,49 @@ def _opening(spark: SparkSession, request: VerifyRequest) -> DataFrame | None:
     if opening is None or not opening.slices:
         return None
     source = partial(of_opening, opening=opening)
-    judge = Judge(request.target.command, request.profile, request.kept, source, opens=True)
+    judge = Judge(request.target.command, request.profile, request.kept, source, opens=True, only=request.categories)
     partitions = min(opening.slices, request.partitions or spark.sparkContext.defaultParallelism)
     return spark.range(0, opening.slices, 1, partitions).mapInArrow(judge, ANSWER_SCHEMA)
 
 
-def _opened(opening: Opening | None, pieces: Sequence[Any]) -> Opened | None:
+def _opened(request: VerifyRequest, pieces: Sequence[Any]) -> Opened | None:
     """The counts of the opening, each slice once."""
+    opening = request.opening
     if opening is None:
         return None
     numbers = [row["block"] for row in pieces]
     if len(set(numbers)) < len(numbers):
         raise OutputError("a slice of the opening was judged twice; the counts would be wrong. Run it again")
     cells = np.zeros(CELLS, dtype=np.int64)
-    held = sum(unpacked(bytes(row["cells"]), cells) for row in pieces)
+    asked = sum(unpacked(bytes(row["cells"]), cells) for row in pieces)
+    held = asked if request.categories == CATEGORIES else sum(row["rows"] for row in pieces)
     leaves = {row["block"]: bytes(row["leaf"]) for row in pieces}
     whole = set(leaves) == set(range(opening.slices)) and held == opening.count
     digest = root([leaves[number] for number in range(opening.slices)]) if whole else None
-    return Opened(opening.count, digest, table(cells), opening.count - held)
+    return Opened(opening.count, digest, table(cells), opening.count - held, held - asked)
 
 
-def _counted(blocks: Sequence[Any], count: int) -> tuple[Any, list[bytes] | None, int]:
-    """The cells of all blocks, their digests in order (None if one is missing), and how many rows are missing."""
+def _counted(blocks: Sequence[Any], request: VerifyRequest) -> tuple[Any, list[bytes] | None, int, int]:
+    """The cells of all blocks, their digests in order (None if one is missing), how many rows are missing, and how many
+    were left out."""
+    count, narrowed = request.source.count, request.categories != CATEGORIES
     cells = np.zeros(CELLS, dtype=np.int64)
     leaves: dict[int, bytes] = {}
-    seen = 0
+    seen = left_out = 0
     for row in blocks:
         number = row["block"]
         if number in leaves:
             raise OutputError(f"block {number} was judged twice; the counts would be wrong. Run it again")
-        held = unpacked(bytes(row["cells"]), cells)
+        asked = unpacked(bytes(row["cells"]), cells)
+        held = row["rows"] if narrowed else asked
         if not held == row["rows"] == block_rows(number, count):
             raise OutputError(f"block {number} has {block_rows(number, count)} rows, {held} were judged; run it again")
         leaves[number] = bytes(row["leaf"])
         seen += held
+        left_out += held - asked
     due = range(block_count(count))
     ordered = [leaves[number] for number in due] if all(number in leaves for number in due) else None
-    return cells, ordered, count - seen
+    return cells, ordered, count - seen, left_out
 
 
 def _expectations_are_ours(source: Source) -> None:
@@ -222,11 +233,12 @@ def _expectations_are_ours(source: Source) -> None:
             )
 
 
-def _same_rows(source: Source, leaves: list[bytes] | None, rows: Sequence[Row]) -> None:
+def _same_rows(source: Source, leaves: list[bytes] | None, rows: Sequence[Row] | None) -> None:
+    """`rows` is None where some were not asked."""
     if leaves is None or not isinstance(source, Stored):
         return
-    found = {row.category.value: row.rows for row in rows if row.profile is Profile.CORE and row.rows}
-    if found != {name: number for name, number in source.manifest.categories.items() if number}:
+    found = {row.category.value: row.rows for row in rows or () if row.profile is Profile.CORE and row.rows}
+    if rows is not None and found != {name: number for name, number in source.manifest.categories.items() if number}:
         raise OutputError(
             f"{source.folder.uri}: the manifest counts other rows by category than there are; the folder is damaged: "
             "remove it and generate again"
