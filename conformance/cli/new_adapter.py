@@ -9,7 +9,7 @@ import typer
 
 from holdfast.conformance.cli.console import ending, out, stop
 from holdfast.conformance.cli.target import known_contracts
-from holdfast.conformance.starting.write import COMMANDS, LANGUAGES, FolderError, is_name, write_adapter
+from holdfast.conformance.starting.write import COMMANDS, LANGUAGES, FolderError, below, is_name, write_adapter
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import load_contract
 from holdfast.specs.errors import unknown
@@ -40,6 +40,12 @@ def new_adapter(
         made = write_adapter(loaded, lang, folder, name=called, roles=role or ())
     for path in made:
         out().print(str(path))
+    if place := below(folder):
+        out().print(
+            "GitHub and GitLab read their files at the root of a repository alone: move "
+            f"{place}/.github/workflows/holdfast.yml to .github/workflows/ there, and list {place}/.gitlab-ci.yml in "
+            f"`include: local:` of .gitlab-ci.yml. Their steps work in {place}."
+        )
     commands = COMMANDS[lang]
     steps = [f"cd {folder}", *([commands["build"]] if commands["build"] else [])]
     out().print(f"next: {' && '.join(steps)} && holdfast smoke --contract {contract} -- {commands['start']}")

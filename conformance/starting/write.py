@@ -186,7 +186,7 @@ def write_adapter(
     contract: Contract, language: str, folder: Path, *, name: str, roles: Collection[str] = ()
 ) -> list[Path]:
     """Write the files into a folder that is new or empty; their paths. `roles`: only those. Raises FolderError."""
-    made = rendered(contract, language, name=name, roles=roles)
+    made = rendered(contract, language, name=name, roles=roles, below=below(folder))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FolderError(f"expected a new or an empty folder, got {folder}; nothing was written")
     try:
@@ -198,8 +198,17 @@ def write_adapter(
     return [folder / path for path in made]
 
 
-def rendered(contract: Contract, language: str, *, name: str, roles: Collection[str] = ()) -> dict[str, str]:
-    """The text of each file by its path."""
+def below(folder: Path) -> str:
+    """The path of a folder in its Git repository; empty at its root, and outside of any."""
+    whole = folder.absolute()
+    root = next((each for each in (whole, *whole.parents) if (each / ".git").exists()), whole)
+    return "" if root == whole else whole.relative_to(root).as_posix()
+
+
+def rendered(
+    contract: Contract, language: str, *, name: str, roles: Collection[str] = (), below: str = ""
+) -> dict[str, str]:
+    """The text of each file by its path; `below` is the folder's path in its repository."""
     kept = roles or tuple(contract.roles)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FILES),
@@ -217,6 +226,7 @@ def rendered(contract: Contract, language: str, *, name: str, roles: Collection[
         "required": [f"{contract.name}/{role}" for role in roles] or [contract.name],
         "language": language,
         "name": name,
+        "below": below,
         "holdfast": requirement(contract.extra or ""),
         **COMMANDS[language],
     }

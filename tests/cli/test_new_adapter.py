@@ -107,8 +107,12 @@ def test_names_with_a_dash_and_compiled_files_beside_the_templates_do_no_harm(
     (tmp_path / "files" / language / "__pycache__").mkdir(exist_ok=True)
     (tmp_path / "files" / language / "__pycache__" / "helper.cpython-312.pyc").write_bytes(b"\xa7\r\r\n")
     monkeypatch.setattr(write, "_FILES", tmp_path / "files")
+    (tmp_path / ".git").mkdir()
     folder = tmp_path / "guard"
     paths = write_adapter(load_contract("jcs"), language, folder, name="guard")
+    # A host reads its file at the root of the repository, and runs its steps there.
+    assert 'working-directory: "guard"' in (folder / ".github/workflows/holdfast.yml").read_text(encoding="utf-8")
+    assert '- cd "guard"' in (folder / ".gitlab-ci.yml").read_text(encoding="utf-8")
     assert not [path for path in paths if "__pycache__" in path.parts]
     for path in paths:
         if path.suffix == ".py":
