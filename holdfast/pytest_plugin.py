@@ -5,6 +5,7 @@ pytest loads it wherever holdfast is installed, so it imports pytest alone until
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("holdfast", "conformance of an adapter (holdfast)")
     for name, words in OPTIONS.items():
         group.addoption(name, **words)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Set an older run aside before anything can fail, so that it cannot stand for this one. Raises UsageError."""
+    given = early_config.known_args_namespace
+    asked = any(getattr(given, name.strip("-").replace("-", "_")) for name in OPTIONS)
+    if asked and not given.collectonly and "PYTEST_XDIST_WORKER" not in os.environ:
+        from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
+        from holdfast.reports.earlier import EarlierError, set_aside
+
+        try:
+            set_aside(early_config.invocation_params.dir / (given.holdfast_evidence or EVIDENCE))
+        except EarlierError as error:
+            raise pytest.UsageError(f"holdfast: {error}") from error
 
 
 def pytest_configure(config: pytest.Config) -> None:

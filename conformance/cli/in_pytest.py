@@ -11,7 +11,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -53,7 +53,7 @@ from holdfast.servers.errors import StartError
 from holdfast.specs import Contract, SpecError, load_contract
 from holdfast.specs.model import Level
 
-_HANDED = "holdfast_settings"
+_HANDED, _DIST = "holdfast_settings", "holdfast_dist"
 _GIVEN = ("contract", "adapter", "launcher", "config", "pass_env", "quick", "seed", "nonce", "commit")
 # Options that have another name here.
 _OWN = re.compile(r"--(?=(?:evidence|config|nonce|commit|quick)\b)")
@@ -110,8 +110,9 @@ def begin(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{_ROOT}: a case of a contract, which holdfast asks of the adapter")
     for clause in (clause for contract in contracts for clause in contract.clauses.values()):
         config.addinivalue_line("markers", f"{clause.id}: {' '.join(clause.text.split())}")
-    config.pluginmanager.register(plugin, "holdfast-hooks")
-    config.pluginmanager.register(session, "holdfast-session")
+    for part, name in ((plugin, "holdfast-hooks"), (session, "holdfast-session")):
+        if config.pluginmanager.register(part, name) is None:
+            raise pytest.UsageError(f"holdfast: expected no -p no:{name}; nothing was proven")
 
 
 class _Session(plugin.Runner):
@@ -146,10 +147,13 @@ class _Session(plugin.Runner):
     def pytest_configure_node(self, node: Any) -> None:
         """Hand the settings to a process of xdist."""
         node.workerinput[_HANDED] = json.dumps(asdict(self.engine.settings))
+        node.workerinput[_DIST] = node.config.getoption("dist")
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Add the cases, before `-k`, `-m` and `--lf` choose among all items."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, Any, Any]:
+        """Add the cases, before `-k`, `-m` and `--lf` choose among all items; then share those out to processes."""
         for contract in self._contracts:
             collector: _ContractNode = _ContractNode.from_parent(
                 session, name=contract.name, nodeid=f"{_ROOT}/{contract.name}"
@@ -163,6 +167,18 @@ class _Session(plugin.Runner):
             # So that pytest counts them.
             session.ihook.pytest_collectreport(report=pytest.CollectReport(collector.nodeid, "passed", None, [*found]))
             items += found
+        done = yield
+        of_xdist = getattr(config, "workerinput", {})
+        if of_xdist.get("workercount", 1) > 1:
+            share = len(items) // of_xdist["workercount"]
+            # What `load` gives a process at first.
+            share = share if of_xdist[_DIST] == "worksteal" else max(share // 4, 2)
+            ours = [item for item in items if isinstance(item, _Item)]
+            others = [item for item in items if not isinstance(item, _Item)]
+            items[:] = (
+                plugin.shared_out(ours, of_xdist["workercount"], workload=plugin.workload_of, share=share) + others
+            )
+        return done
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Begin, where this process collects and runs."""
@@ -243,9 +259,10 @@ class _Session(plugin.Runner):
             known = self._verification
             decision = decide(run, required, now=datetime.now(UTC)) if known is None else known.decision(run)
             proceeds, self._said = decision.can_proceed == "YES", list(self._decided(run, decision))
-        passed = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if passed and not proceeds and self._config.getoption("holdfast_gate"):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if not proceeds and self._config.getoption("holdfast_gate"):
+            _fail(session)
+            # Another plug-in may change it after this one.
+            self._config.add_cleanup(lambda: _fail(session))
 
     def _complete(self, session: pytest.Session, recorder: Recorder) -> None:
         """Write what is missing of the evidence. Raises EvidenceError."""
@@ -288,6 +305,11 @@ class _Session(plugin.Runner):
             own.__exit__(KeyboardInterrupt if self._interrupted else None, None, None)
         if self._recorder is not None:
             self._recorder.close()
+
+
+def _fail(session: pytest.Session) -> None:
+    if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def _asked_for(config: pytest.Config, names: Mapping[str, PlannedCase]) -> frozenset[str] | None:

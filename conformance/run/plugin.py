@@ -31,8 +31,13 @@ from holdfast.specs import Contract, load_contract
 _Item = TypeVar("_Item")
 
 
-def shared_out(items: Sequence[_Item], processes: int, *, workload: Callable[[_Item], Hashable | None]) -> list[_Item]:
-    """The items in their new order. `workload` names the workload of a fault, and is None for every other item."""
+def shared_out(
+    items: Sequence[_Item], processes: int, *, workload: Callable[[_Item], Hashable | None], share: int | None = None
+) -> list[_Item]:
+    """The items in their new order. `workload` names the workload of a fault, and is None for every other item.
+
+    `share` is how many items a process gets at first; an equal part unless it is given.
+    """
     groups: dict[Hashable, list[_Item]] = {}
     others: list[_Item] = []
     for item in items:
@@ -44,7 +49,7 @@ def shared_out(items: Sequence[_Item], processes: int, *, workload: Callable[[_I
     ordered: list[_Item] = []
     for number, part in enumerate(parts):
         # `worksteal` cuts the list in the same way.
-        size = (len(items) - len(ordered)) // (processes - number)
+        size = (len(items) - len(ordered)) // (processes - number) if share is None else share
         room = max(0, size - len(part))
         # Each part gets its share of what comes early in the list.
         every = processes - number
@@ -106,9 +111,6 @@ class Runner:
     @property
     def engine(self) -> Engine:
         """The engine, started when the first case needs it."""
-        given: Engine | None = self._config.hook.pytest_holdfast_engine()
-        if given is not None:
-            return given
         if self._own is None:
             self._own = Engine(self._settings).__enter__()
         return self._own
@@ -159,6 +161,12 @@ class Runner:
 class _Collecting(Runner):
     """The runner of `holdfast verify`, whose files are contracts."""
 
+    @property
+    def engine(self) -> Engine:
+        """The engine of `holdfast verify`, or its own in a process of xdist."""
+        given: Engine | None = self._config.hook.pytest_holdfast_engine()
+        return super().engine if given is None else given
+
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """A contract.yaml stands for all cases of its contract."""
         if file_path.name != "contract.yaml":
@@ -177,7 +185,7 @@ class _Collecting(Runner):
             suites_first = sorted(
                 items, key=lambda item: not isinstance(item, CaseItem) or item.planned.form is not Form.SUITE
             )
-            items[:] = shared_out(suites_first, processes, workload=_workload)
+            items[:] = shared_out(suites_first, processes, workload=workload_of)
 
 
 class ContractFile(pytest.File):
@@ -195,7 +203,7 @@ class ContractFile(pytest.File):
             yield item
 
 
-def _workload(item: pytest.Item) -> tuple[str, str] | None:
+def workload_of(item: pytest.Item) -> tuple[str, str] | None:
     """The work of a fault; None for other cases."""
     fault = item.contract.fault(item.planned.id) if isinstance(item, CaseItem) else None
     return None if fault is None else (fault.contract, fault.work)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.conformance.run.plugin import shared_out
 from tests.conftest import missing
 from tests.forger import lines_of
 from tests.hostile.verify import LIMIT_S, adapter, assert_nothing_remains, environment, holdfast, mine, temp_folder
@@ -175,6 +176,34 @@ def pytest_runtest_makereport(item, call):
     report.outcome = "passed"
     return report
 """
+GREEN = """
+import pytest
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session):
+    done = yield
+    session.exitstatus = 0
+    return done
+"""
+OTHER = f"""
+from dataclasses import replace
+from functools import cache
+from holdfast.conformance.run.engine import Engine
+
+@cache
+def engine(session):
+    return Engine(replace(session.options.settings, adapter={adapter("honest")!r})).__enter__()
+
+def pytest_sessionstart(session):
+    session.config.pluginmanager.register(Hooks(session.config.pluginmanager.get_plugin("holdfast-session")))
+
+class Hooks:
+    def __init__(self, session):
+        self.session = session
+
+    def pytest_holdfast_engine(self):
+        return engine(self.session)
+"""
 ENDS = "import pytest\n\ndef pytest_runtest_setup(item):\n    if 'empty-key' in item.name:\n        raise "
 
 
@@ -184,10 +213,12 @@ ENDS = "import pytest\n\ndef pytest_runtest_setup(item):\n    if 'empty-key' in 
         (SKIP, ""),
         (TWICE, ""),
         (PASSES, BROKEN),
+        (GREEN, BROKEN),
+        (OTHER, BROKEN),
         (ENDS + "pytest.exit.Exception('')", ""),
         (ENDS + "KeyboardInterrupt", ""),
     ],
-    ids=["skipped", "ran twice", "reported as passed", "exit", "interrupted"],
+    ids=["skipped", "ran twice", "reported as passed", "another status", "another adapter", "exit", "interrupted"],
 )
 def test_a_case_that_did_not_run_or_was_hidden_is_never_a_yes(project: Project, conftest: str, program: str) -> None:
     (project.folder / "conftest.py").write_text(conftest)
@@ -214,15 +245,25 @@ def test_an_adapter_that_is_silent_fails_every_case(project: Project) -> None:
         (("--holdfast-contract", "tooy", "--holdfast-adapter", "true"), "unknown contract 'tooy' (did you mean toy?)"),
         (("--holdfast-contract", "toy", "--holdfast-adapter", "./none"), "'./none' is no program here"),
         (("--holdfast-contract", "toy", "--holdfast-adapter", "true", "--holdfast-config", "K"), "--holdfast-config"),
+        (("--holdfast-contract", "toy", "--holdfast-adapter", "true", "-p", "no:holdfast-session"), "expected no -p"),
+        (("--holdfast-contract", "toy", "--holdfast-adapter", "true", "--no-such-option"), "usage: "),
     ],
 )
 def test_a_wrong_option_is_one_line_and_nothing_runs(project: Project, words: tuple[str, ...], said: str) -> None:
+    project.evidence.parent.mkdir()
+    project.evidence.write_text('{"adapter":')
     ended = project.pytest(*words)
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
     (line,) = (ended.stdout + ended.stderr).split("\n", maxsplit=1)[:1]
     assert line.startswith("ERROR: ")
     assert said in line
     assert not project.evidence.exists()
+
+
+def test_the_faults_of_a_workload_go_to_one_process_as_load_deals_them_out() -> None:
+    cases = ["case"] * 36 + ["a"] * 5 + ["b"] * 3
+    found = shared_out(cases, 2, workload=lambda each: None if each == "case" else each, share=5)
+    assert found == [*"aaaaa", *"bbb", *["case"] * 36]
 
 
 def test_without_its_options_the_plugin_imports_pytest_alone() -> None:
