@@ -98,6 +98,42 @@ def test_the_few_lines_of_node_in_the_docs_find_what_a_naive_canonicaliser_does_
     assert {"N1", "N2"} <= categories <= {"N1", "N2", "N4"}
 
 
+# Programs that print the SHA-256 of all documents of a file, with what the language itself brings.
+READERS = {
+    "go": (["go", "run", "read.go"], "read.go", """package main
+import ("bufio"; "crypto/sha256"; "encoding/hex"; "encoding/json"; "fmt"; "os")
+func main() {
+  file, _ := os.Open(os.Args[1]); lines, sum := bufio.NewReader(file), sha256.New()
+  for { line, err := lines.ReadBytes('\\n'); if err != nil { break }
+    var row struct { Document string }
+    if err := json.Unmarshal(line, &row); err != nil { panic(err) }
+    data, _ := hex.DecodeString(row.Document); sum.Write(data) }
+  fmt.Printf("%x", sum.Sum(nil)) }"""),
+    "java": (["java", "Read.java"], "Read.java", """import java.nio.file.*; import java.util.HexFormat;
+class Read { public static void main(String[] words) throws Exception {
+  var sum = java.security.MessageDigest.getInstance("SHA-256");
+  for (String line : Files.readAllLines(Path.of(words[0])))
+    sum.update(HexFormat.of().parseHex(line.split("\\"document\\":\\"")[1].split("\\"")[0]));
+  System.out.print(HexFormat.of().formatHex(sum.digest())); } }"""),
+    "perl": (["perl", "read.pl"], "read.pl", """use JSON::PP; use Digest::SHA; my $sum = Digest::SHA->new(256);
+open(my $file, "<", $ARGV[0]);
+$sum->add(pack("H*", decode_json($_)->{document})) while <$file>; print $sum->hexdigest;"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", READERS)
+def test_a_program_of_each_language_reads_the_same_documents(folder: Path, tmp_path: Path, language: str) -> None:
+    command, name, program = READERS[language]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    (tmp_path / name).write_text(program, encoding="utf-8")
+    for each in ("committed.jsonl", "generated.jsonl"):
+        due = hashlib.sha256(b"".join(bytes.fromhex(row["document"]) for row in lines(folder, each))).hexdigest()
+        words = [*command, str(folder / each)]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=busy(120), check=False)
+        assert done.stdout == due, done.stderr
+
+
 def test_an_export_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
