@@ -24,6 +24,8 @@ _JUNIT = re.compile(
     rb'<testsuites [^>]*?name="(?:holdfast"|pytest tests"[^>]*>\s*<testsuite [^>]*?name="'
     rb'(?:holdfast"|pytest"[^>]*>\s*<testcase classname="" name="[^"/]+/))'
 )
+# How a page begins (reports/html/page.html.j2).
+_PAGE = b'<!doctype html>\n<html lang="en">\n<head>\n<meta name="generator" content="holdfast">'
 _HEAD_BYTES = 4096
 # A block that is compressed, the unit that can be read, has at most 128 KiB; a header stands before it.
 _BLOCK_BYTES = 256 * 1024
@@ -43,9 +45,10 @@ def is_evidence(path: str | os.PathLike[str]) -> bool:
     return (_head(path) or b"").startswith(_EVIDENCE)
 
 
-def is_junit(path: str | os.PathLike[str]) -> bool:
-    """Whether a JUnit file that holdfast wrote stands at `path`."""
-    return _JUNIT.match(_head(path) or b"") is not None
+def is_drawn(path: str | os.PathLike[str]) -> bool:
+    """Whether a JUnit file or a page that holdfast wrote stands at `path`."""
+    head = _head(path) or b""
+    return _JUNIT.match(head) is not None or head.startswith(_PAGE)
 
 
 def is_remnant(path: str | os.PathLike[str]) -> bool:
@@ -64,14 +67,14 @@ def other_form(path: str | os.PathLike[str]) -> str:
 
 
 def set_aside(path: str | os.PathLike[str]) -> None:
-    """Rename the evidence or JUnit file of an older run at `path`. Raises EarlierError; leaves all else alone.
+    """Rename the evidence, JUnit file or page of an older run at `path`. Raises EarlierError; leaves all else alone.
 
     A link is followed: it stays, and what it leads to is renamed. So is evidence of the other form, which a reader
     takes where nothing stands at `path`.
     """
     for form in (path, other_form(path)):
         real = os.path.realpath(form)
-        if not real.endswith((PREVIOUS, PARTIAL)) and (is_evidence(real) or is_junit(real)):
+        if not real.endswith((PREVIOUS, PARTIAL)) and (is_evidence(real) or is_drawn(real)):
             _rename(real)
 
 
@@ -159,7 +162,7 @@ def _rename(real: str) -> None:
 def _free_name(real: str) -> str:
     """`NAME.previous`; with a number before the suffix if something that is not holdfast's own stands there."""
     name, number = real + PREVIOUS, 2
-    while os.path.lexists(name) and (os.path.islink(name) or not (is_evidence(name) or is_junit(name))):
+    while os.path.lexists(name) and (os.path.islink(name) or not (is_evidence(name) or is_drawn(name))):
         name, number = f"{real}.{number}{PREVIOUS}", number + 1
     return name
 

@@ -8,9 +8,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from holdfast.reports.earlier import PARTIAL, PREVIOUS, is_junit, is_remnant, set_aside
-from holdfast.reports.junit import junit_xml
-from holdfast.reports.results import Results
+from holdfast.reports.earlier import PARTIAL, PREVIOUS, is_drawn, is_remnant, set_aside
 
 
 def unusable_file(path: Path) -> str:
@@ -60,8 +58,8 @@ def put(path: Path, data: bytes) -> None:
         raise
 
 
-def unusable_junit(option: str, path: Path) -> str:
-    """Why no JUnit file of holdfast's can be put there, as a usage error of `option`; empty if one can."""
+def unusable_drawn(option: str, path: Path) -> str:
+    """Why no JUnit file or page of a run can be put there, as a usage error of `option`; empty if one can."""
     real, advice = os.path.realpath(path), "name another file"
     if real.endswith((PREVIOUS, PARTIAL)):
         return f"{option}: expected another name than {path}; {PREVIOUS} and {PARTIAL} stand for files of other runs"
@@ -72,18 +70,18 @@ def unusable_junit(option: str, path: Path) -> str:
     if os.path.lexists(real) and not os.path.isfile(real):
         return f"{option}: expected a file that keeps what is written, got a device or a pipe at {path}; {advice}"
     for name in (real, real + PARTIAL):
-        if os.path.lexists(name) and not (is_remnant(name) or is_junit(name)):
-            return f"{option}: {name} is there and is no JUnit file of holdfast's; it is left alone: {advice}"
+        if os.path.lexists(name) and not (is_remnant(name) or is_drawn(name)):
+            return f"{option}: {name} is there and is no JUnit file or page of holdfast's; it is left alone: {advice}"
     problem = unusable(Path(real).parent)
     return f"{option}: {problem}; {advice}" if problem else ""
 
 
-def put_junit(path: Path, results: Results) -> None:
-    """Write the JUnit file of a run, an earlier one set aside. Raises OSError, EarlierError."""
+def put_drawn(path: Path, data: bytes) -> None:
+    """Write the JUnit file or the page of a run, an earlier one set aside. Raises OSError, EarlierError."""
     set_aside(path)
     real = Path(os.path.realpath(path))
     real.parent.mkdir(parents=True, exist_ok=True)
-    put(real, junit_xml(results))
+    put(real, data)
 
 
 def current_folder() -> str:

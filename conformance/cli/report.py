@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cli.console import ending, out, print_json, stop
-from holdfast.conformance.cli.places import put, unusable_file
+from holdfast.conformance.cli.places import put_drawn, unusable_drawn
 from holdfast.conformance.cli.verify.transcript import around, twin_text
 from holdfast.conformance.gate.decision import GateDecision, Requirement, decide, parse_requirement
 from holdfast.conformance.run.baselines import Policy, load_baseline
@@ -22,6 +22,7 @@ from holdfast.conformance.run.findings import Finding, Group, absent, encoded_in
 from holdfast.conformance.run.plan import PlannedCase, plan_of
 from holdfast.conformance.verdict import REPORTED, Exit, Verdict, gravest_finding, harm_of
 from holdfast.reports import report as pages
+from holdfast.reports.earlier import EarlierError
 from holdfast.reports.evidence import EvidenceError, Exchange, Run, VerdictLine, read_evidence
 from holdfast.reports.plain import cut, plain
 from holdfast.specs import Contract, SpecError, load_contract
@@ -49,11 +50,11 @@ def html(
 
     The page is one file and loads nothing. Its exit status says whether it was written, not what it says.
     """
-    if problem := unusable_file(output):
-        stop(Exit.USAGE, f"--output: {problem}; name another file")
+    if problem := unusable_drawn("--output", output):
+        stop(Exit.USAGE, problem)
     text = pages.page(_report(run, require or []))
-    with ending(Exit.INCOMPLETE, OSError, before="expected to write the page, got: "):
-        put(output, text.encode())
+    with ending(Exit.INCOMPLETE, OSError, EarlierError, before="expected to write the page, got: "):
+        put_drawn(output, text.encode())
     out().print(f"report: {output}")
     return Exit.OK
 
@@ -71,14 +72,17 @@ def data(
 
 def _report(path: Path, names: Sequence[str]) -> pages.Report:
     """The report of a run. Ends the command where it cannot be made."""
-    with ending(Exit.USAGE, EvidenceError):
-        run = read_evidence(path)
+    with ending(Exit.USAGE, EvidenceError, SpecError):
+        return report_of(read_evidence(path), path, names)
+
+
+def report_of(run: Run, path: Path, names: Sequence[str] = ()) -> pages.Report:
+    """The report of a run that stands at `path`. Raises EvidenceError, SpecError."""
     header = run.header
     if header is None:
-        stop(Exit.USAGE, f"{path}: expected evidence of `holdfast verify`, got a file without a header; run again")
-    with ending(Exit.USAGE, SpecError):
-        required = [parse_requirement(name) for name in names or [pin.contract for pin in header.contracts]]
-        contracts = {name: load_contract(name) for name in dict.fromkeys(each.contract.name for each in required)}
+        raise EvidenceError(f"{path}: expected evidence of `holdfast verify`, got a file without a header; run again")
+    required = [parse_requirement(name) for name in names or [pin.contract for pin in header.contracts]]
+    contracts = {name: load_contract(name) for name in dict.fromkeys(each.contract.name for each in required)}
     decision = decide(run, required, now=datetime.now(UTC), max_age=_ANY_AGE, path=path)
     return _Made(path, run, required, decision, contracts).report()
 

@@ -24,6 +24,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
         context=typer.Context(TyperCommand("verify")),
         evidence=Path("out/run.jsonl"),
         junitxml=Path("reports/junit.xml"),
+        html=Path("reports/page.html"),
         alluredir=Path("reports/allure"),
         start="./adapter",
     )
@@ -66,11 +67,12 @@ def test_what_is_there_already_is_no_place_for_a_report_and_stays_as_it_is(what:
     path = Path("there")
     WRONG[what](path)
     before = as_it_is(path)
-    wrong = {"junitxml": [path], "alluredir": [path, path / "below"]}
+    wrong = {"junitxml": [path], "html": [path], "alluredir": [path, path / "below"]}
     if what == "a folder":
         wrong["alluredir"] = []
     else:
         wrong["junitxml"].append(path / "below")
+        wrong["html"].append(path / "below")
     for option, places in wrong.items():
         for place in places:
             assert f"--{option}" in unusable_outputs(asking(options, option, place))

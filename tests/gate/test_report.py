@@ -104,6 +104,15 @@ def test_a_file_that_is_no_evidence_or_a_place_that_cannot_be_written_is_a_usage
     assert not (tmp_path / "page.html").exists()
 
 
+def test_a_page_takes_the_place_of_an_older_page_and_of_nothing_else(bench: Bench, tmp_path: Path) -> None:
+    place, run = tmp_path / "page.html", str(run_of(bench))
+    assert [report("html", run, "-o", str(place)).exit_code for _ in range(2)] == [0, 0]
+    assert (tmp_path / "page.html.previous").is_file()
+    place.write_text("<!doctype html>mine", encoding="utf-8")
+    assert report("html", run, "-o", str(place)).exit_code == 64
+    assert place.read_text(encoding="utf-8") == "<!doctype html>mine"
+
+
 @pytest.fixture
 def hostile(bench: Bench) -> Path:
     def edited(lines: Lines) -> None:

@@ -24,7 +24,7 @@ from holdfast.conformance.cli.console import (
 )
 from holdfast.conformance.cli.console import table_of as console_table
 from holdfast.conformance.cli.outermost.older_runs import of_vectors
-from holdfast.conformance.cli.places import put_junit, unusable_junit
+from holdfast.conformance.cli.places import put_drawn, unusable_drawn
 from holdfast.conformance.cli.target import found_here
 from holdfast.conformance.cli.vectors.evidence import (
     Asked,
@@ -53,6 +53,7 @@ from holdfast.reports.evidence import (
     read_evidence,
     seed_of_nonce,
 )
+from holdfast.reports.junit import junit_xml
 from holdfast.reports.plain import difference
 from holdfast.specs import load_contract
 from holdfast.specs.typed import json_of
@@ -125,7 +126,7 @@ def verify(
         stop(Exit.USAGE, "--name: expected `-- COMMAND…` beside it; a runner of --sdk has a name of its own")
     asked, number = _asked(seed, nonce, commit, xfail_file)
     categories = _categories(category or ())
-    if junitxml is not None and (problem := unusable_junit("--junitxml", junitxml)):
+    if junitxml is not None and (problem := unusable_drawn("--junitxml", junitxml)):
         stop(Exit.USAGE, problem)
     name = name or sdk or Path(command[0]).name
     own = results is None or is_uri(results)
@@ -157,7 +158,8 @@ def verify(
         status = recorded(result, place, asked)
     if junitxml is not None:
         with ending(Exit.INCOMPLETE, OSError, EarlierError, before="expected to write the JUnit file, got: "):
-            put_junit(junitxml, results_of_documents(read_evidence(path), load_contract(CONTRACT), status=status))
+            shown = results_of_documents(read_evidence(path), load_contract(CONTRACT), status=status)
+            put_drawn(junitxml, junit_xml(shown))
     if format_ is Format.JSON:
         print_json(result_json(result, status, path))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,8 @@ from holdfast.conformance.cases.expect import no_verdict
 from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.cli.console import err, stop
 from holdfast.conformance.cli.group import with_options
-from holdfast.conformance.cli.places import current_folder, put_junit, unusable, unusable_junit
+from holdfast.conformance.cli.places import current_folder, put_drawn, unusable, unusable_drawn
+from holdfast.conformance.cli.report import report_of
 from holdfast.conformance.cli.target import require
 from holdfast.conformance.cli.verify.options import QUICK, Options
 from holdfast.conformance.cli.verify.verification import Verification
@@ -28,6 +29,8 @@ from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, FailureMode, Verdict
 from holdfast.reports.earlier import EarlierError, set_results_aside
 from holdfast.reports.evidence import EvidenceError, Run
+from holdfast.reports.junit import junit_xml
+from holdfast.reports.report import page
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
 from holdfast.specs.errors import meant
@@ -53,35 +56,38 @@ def publish(run: Run, contracts: Sequence[Contract], options: Options, *, proble
     `problem` says why the adapter did not come as far as a case. Every process of the adapter is gone.
     Raises ReportError.
     """
-    if options.junitxml is None and options.alluredir is None:
+    if options.junitxml is None and options.alluredir is None and options.html is None:
         return
     status = Exit.INCOMPLETE if run.footer is None else Exit(run.footer.exit)
     plan = [planned for contract in contracts for planned in plan_of(contract)]
     results = results_of(run, contracts, plan, status=status, problem=problem)
     try:
         if options.junitxml is not None:
-            put_junit(options.junitxml, results)
+            put_drawn(options.junitxml, junit_xml(results))
         if options.alluredir is not None:
             # The extra `allure` brings what it imports.
             from holdfast.conformance.cli.verify.in_allure import write_allure
 
             set_results_aside(options.alluredir)
             write_allure(results, run, contracts, options)
+        if options.html is not None and run.header is not None:
+            put_drawn(options.html, page(report_of(run, options.evidence)).encode())
     except (OSError, EarlierError) as error:
         raise ReportError(
-            f"expected to write {options.junitxml or options.alluredir} at the end of the run, got: {error}; "
-            "the evidence is complete"
+            f"expected to write {options.junitxml or options.alluredir or options.html} at the end of the run, "
+            f"got: {error}; the evidence is complete"
         ) from error
 
 
 def _problems(options: Options) -> Iterator[str]:
     """Each thing that stands in the way of an output."""
-    junit, allure = options.junitxml, options.alluredir
-    for option, path in (("--evidence", options.evidence), ("--junitxml", junit), ("--alluredir", allure)):
+    allure = options.alluredir
+    for option, path in _outputs(options).items():
         if path is not None and str(path).startswith("-"):
             yield f"{option}: expected a path, got {str(path)!r}, which reads like an option; say ./{path} if it is one"
-    if junit is not None:
-        yield unusable_junit("--junitxml", junit)
+    for option, drawn in (("--junitxml", options.junitxml), ("--html", options.html)):
+        if drawn is not None:
+            yield unusable_drawn(option, drawn)
     if allure is not None:
         yield _no_folder("--alluredir", allure)
     yield _collision(options)
@@ -95,16 +101,20 @@ def _no_folder(option: str, path: Path) -> str:
     return f"{option}: expected a folder for results, but {problem}; name another folder" if problem else ""
 
 
+def _outputs(options: Options) -> Mapping[str, Path | None]:
+    files = {"--evidence": options.evidence, "--junitxml": options.junitxml, "--html": options.html}
+    return {**files, "--alluredir": options.alluredir}
+
+
 def _collision(options: Options) -> str:
     """Two outputs under one name, or one below the file of another."""
-    named = {"--evidence": options.evidence, "--junitxml": options.junitxml, "--alluredir": options.alluredir}
-    real = {option: os.path.realpath(path) for option, path in named.items() if path is not None}
+    real = {option: os.path.realpath(path) for option, path in _outputs(options).items() if path is not None}
     if options.settings.keep is not None:
         real["states of a broken disk"] = os.path.realpath(options.settings.keep)
     for option, file in real.items():
         for other, path in real.items():
             same = path == file and option < other
-            below = option in ("--evidence", "--junitxml") and path.startswith(file + os.sep)
+            below = option != "--alluredir" and path.startswith(file + os.sep)
             if same or below:
                 return f"expected outputs in places of their own, got {file} for {option} and {path} for {other}"
     return ""

@@ -86,6 +86,7 @@ class Options(TargetOptions):
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None
     service: Service = None
     junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here")] = None
+    html: Annotated[Path | None, typer.Option(help="a page for people goes here (`holdfast report html`)")] = None
     alluredir: Annotated[Path | None, typer.Option(help="Allure results go into this folder")] = None
     verbose: Annotated[bool, typer.Option("--verbose", help="also print why cases are not claimed")] = False
     format_: OutputFormat = Format.TEXT
