@@ -138,6 +138,7 @@ def test_an_excused_failure_is_skipped_in_junit_and_known_in_allure(tmp_path: Pa
     assert result["status"] == "failed"
     assert result["statusDetails"]["known"] is True
     assert [link["url"] for link in result["links"]] == [issue]
+    assert {"name": "tag", "value": "excused"} in result["labels"]
 
 
 # Narrowing

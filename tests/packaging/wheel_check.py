@@ -106,7 +106,7 @@ def check_core(folder: Path, environment: dict[str, str], holdfast: str) -> None
         ("vectors", "vectors generate --count 1 --out documents"),
         ("fuzz", "fuzz --contract calyx-replay --url http://127.0.0.1:1"),
         ("service", "reference serve"),
-        ("allure", "verify --contract jcs --alluredir allure -- true"),
+        ("allure", "verify --contract mesh-delivery --alluredir allure -- true"),
     ):
         ended = subprocess.run(
             [holdfast, *words.split()], cwd=folder, env=environment, check=False, capture_output=True, text=True

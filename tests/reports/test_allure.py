@@ -24,10 +24,10 @@ CASE = replace(
 )  # fmt: skip
 
 
-def written(folder: Path, *cases: Result, status: int = 10) -> dict[str, dict[str, Any]]:
+def written(folder: Path, *cases: Result) -> dict[str, dict[str, Any]]:
     run = Run(None, (), (), (), (), None, (), "")
     options = Options(context=typer.Context(TyperCommand("verify")), alluredir=folder)
-    write_allure(Results(cases, status, "problem", BEGUN), run, (), options)
+    write_allure(Results(cases, 10, "problem", BEGUN), run, (), options)
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*-result.json")]
     return {result["fullName"].rpartition("#")[2]: result for result in found}
 
@@ -74,22 +74,8 @@ def test_a_report_that_cannot_be_written_is_an_error_and_no_result(tmp_path: Pat
         written(tmp_path / "report", CASE)
 
 
-def test_an_excused_failure_stays_failed_and_is_marked_with_its_issue(tmp_path: Path) -> None:
-    excused = replace(CASE, outcome=Outcome.SKIPPED, verdict="wrong_reason", excused="https://example.org/17")
-    found = written(tmp_path, excused)[CASE.case]
-    assert found["status"] == "failed"
-    assert found["statusDetails"]["known"] is True
-    assert labels(found, "tag") == ["excused"]
-    assert [link["url"] for link in found["links"]] == ["https://example.org/17"]
-
-
 def test_the_history_of_a_case_goes_on_from_run_to_run(tmp_path: Path) -> None:
     first = written(tmp_path / "one", CASE)[CASE.case]
     second = written(tmp_path / "two", replace(CASE, outcome=Outcome.PASSED))[CASE.case]
     assert first["historyId"] == second["historyId"]
     assert first["uuid"] != second["uuid"]
-
-
-def test_a_run_that_did_not_exit_0_is_broken_even_without_a_case(tmp_path: Path) -> None:
-    found = written(tmp_path, status=13)
-    assert [(name, result["status"]) for name, result in found.items()] == [("holdfast/run", "broken")]
