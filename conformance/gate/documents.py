@@ -22,7 +22,7 @@ from holdfast.conformance.verdict import Verdict, can_be_excused
 from holdfast.reports.evidence import Counterexample, Header, Run, SdkAnswer, Vectors, VerdictLine
 from holdfast.vectors.jcs.construct import STREAM, row
 from holdfast.vectors.jcs.frames import Answered, Status
-from holdfast.vectors.jcs.opening import SLICES, opening_of
+from holdfast.vectors.jcs.opening import opening_of
 from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, block_count, block_of, leaf, root
 from holdfast.vectors.jcs.spark.tally import (
     CATEGORIES,
@@ -228,8 +228,7 @@ def _row(line: Vectors, found: Counterexample) -> Mapping[str, Any] | None:
     opening = opening_of(line.seed)
     if found.index >= opening.count:
         return None
-    place, piece = divmod(found.index, SLICES)
-    of_opening: Mapping[str, Any] = opening.rows(piece).slice(place, 1).to_pylist()[0]
+    of_opening = opening.row(found.index)
     return of_opening if of_opening["name"] == found.name else None
 
 

@@ -53,12 +53,13 @@ class Opening:
 
     def rows(self, piece: int) -> pa.RecordBatch:
         """Slice number `piece`, made alone. The index of a row is its place among all: vectors first, then rungs."""
-        chosen = [self._row(number) for number in range(piece, self.count, SLICES)]
+        chosen = [self.row(number) for number in range(piece, self.count, SLICES)]
         batch = pa.RecordBatch.from_pylist(chosen, schema=COLUMNS)
         deep = measured(batch.column("document"))[Measure.DEPTH] > self.floor
         return batch.set_column(batch.num_columns - 1, COLUMNS.field("deep"), pa.array(deep))
 
-    def _row(self, number: int) -> dict[str, Any]:
+    def row(self, number: int) -> dict[str, Any]:
+        """One row, made alone; `deep` is not known of it."""
         if number < len(self.committed):
             return {"index": number, **self.committed[number]}
         made = rung(self.seed, self.rungs[number - len(self.committed)])
