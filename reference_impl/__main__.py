@@ -14,13 +14,11 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from holdfast import lacked
-from holdfast.reference_impl.registry import Deferred, contract_names, operators, package_of
+from holdfast.reference_impl.registry import Deferred, contract_names, imported, operators, part_of
 
 _PROGRAM = "python -m holdfast.reference_impl"
 # sysexits.h EX_USAGE.
@@ -65,21 +63,18 @@ def _launch(_options: argparse.Namespace) -> None:
     from holdfast.servers.serving import Launched, LaunchRequest, run
 
     def start(request: LaunchRequest) -> Launched:
-        package = package_of(request.contract)
-        if find_spec(f"{package}.launch") is None:
+        found = imported(request.contract, "launch")
+        if found is None:
             return Launched()
-        launched: Launched = import_module(f"{package}.launch").launch(
-            request.config, parent=Path(request.folder), stores=request.stores
-        )
+        launched: Launched = found.launch(request.config, parent=Path(request.folder), stores=request.stores)
         return launched
 
     run(start)
 
 
 def _provision(options: argparse.Namespace) -> None:
-    package = package_of(options.contract)
-    provision = import_module(f"{package}.demo").provision
-    for line in provision(dsn=options.dsn, folder=options.sqlite, writer=options.writer):
+    demo: Any = imported(options.contract, "demo")
+    for line in demo.provision(dsn=options.dsn, folder=options.sqlite, writer=options.writer):
         print(line)
 
 
@@ -88,8 +83,8 @@ def _mutants(options: argparse.Namespace) -> None:
     from holdfast.specs.mutants import load_mutants
 
     chosen = options.contract or contract_names()
-    planted = [each for name in chosen for each in load_mutants(name).planted]
-    if problems := [problem for each in planted if (problem := problem_of(each.name))]:
+    planted = [f"{name}/{each.name}" for name in chosen for each in load_mutants(name).planted]
+    if problems := [problem for each in planted if (problem := problem_of(each))]:
         raise ValueError("; ".join(problems))
     listed = [
         {
@@ -114,9 +109,9 @@ def _mutants(options: argparse.Namespace) -> None:
 def _sites(options: argparse.Namespace) -> None:
     import msgspec
 
-    from holdfast.reference_impl.automatic.sites import files_of, named, replaced_by_bugs, sites_of
+    from holdfast.reference_impl.automatic.sites import files_of, replaced_by_bugs, sites_of
 
-    lines = {named(path): path.read_bytes().count(b"\n") + 1 for path in files_of(options.contract)}
+    lines = {file: path.read_bytes().count(b"\n") + 1 for file, path in files_of(options.contract).items()}
     print(json.dumps({"contract": options.contract, "files": lines, "bugs": replaced_by_bugs(options.contract)}))
     for site in sites_of(options.contract):
         print(msgspec.json.encode(site).decode())
@@ -157,7 +152,7 @@ def _address(parser: argparse.ArgumentParser) -> None:
 
 
 def _surface(parser: argparse.ArgumentParser) -> None:
-    provisioned = [name for name in contract_names() if find_spec(f"{package_of(name)}.demo") is not None]
+    provisioned = [name for name in contract_names() if part_of(name, "demo") is not None]
     parser.add_argument("--contract", choices=provisioned, default=provisioned[0])
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--dsn", help="in this PostgreSQL database")
@@ -235,7 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error.args[0]}", file=sys.stderr)
         return _USAGE
     if words and words[0] not in _COMMANDS and words[0] in (known := operators()):
-        status: int = import_module(f"{package_of(known[words[0]])}.operate").main(words[1:])
+        operate: Any = imported(known[words[0]], "operate")
+        status: int = operate.main(words[1:])
         return status
     try:
         options = _parser(words).parse_args(words)

@@ -20,14 +20,14 @@ from importlib.util import spec_from_file_location
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
-from holdfast.specs.loader import contract_folders
+from holdfast.specs.registry import Installed, contracts
 
+# Makes code of the source of a module, and of the path of its file.
+Compiler: TypeAlias = "Callable[[bytes, str], CodeType]"
 # The file of an automatic mutant; planted bugs have names without a dot.
 _ENDING = ".json"
-_PACKAGE = "holdfast.reference_impl"
-_ROOT = Path(__file__).parent
 # A bug or a sound variant in mutants.yaml. An adapter starts for each session, and the whole file takes too long.
 _ENTRY = r"^( *)- name: {}\n(?:\1  .*\n|\n)*"
 
@@ -75,13 +75,14 @@ class Patch:
 
 @cache
 def patched(mutant: str) -> tuple[Patch, ...]:
-    """The changes of a planted bug; empty if there is none of that name. Raises PatchError."""
-    for contract, folder in contract_folders().items():
-        path = folder / "mutants.yaml"
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    """The changes of a planted bug, NAME or CONTRACT/NAME; empty if there is none of that name. Raises PatchError."""
+    of, _, name = mutant.rpartition("/")
+    for contract in [each for each in contracts().values() if of in ("", each.name)]:
+        path = contract.folder / "mutants.yaml"
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
         # The expression alone is tried at every line of every contract.
-        is_here = f"- name: {mutant}\n" in text
-        entry = re.search(_ENTRY.format(re.escape(mutant)), text, re.MULTILINE) if is_here else None
+        is_here = f"- name: {name}\n" in text
+        entry = re.search(_ENTRY.format(re.escape(name)), text, re.MULTILINE) if is_here else None
         if entry is not None:
             import msgspec
 
@@ -95,13 +96,14 @@ def patched(mutant: str) -> tuple[Patch, ...]:
     return ()
 
 
-def _patch(contract: str, at: str, was: str, now: str) -> Patch:
-    path, names = _ROOT, at.split(".")
+def _patch(contract: Installed, at: str, was: str, now: str) -> Patch:
+    root = contract.reference.above
+    path, names = root.path, at.split(".")
     while names and not (path := path / names.pop(0)).with_suffix(".py").is_file():
         pass
     path = path.with_suffix(".py")
     if not path.is_file():
-        raise PatchError(f"patch at {at}: expected a module below {_PACKAGE}, and a function of it")
+        raise PatchError(f"patch at {at}: expected a module below {root.name}, and a function of it")
     source = path.read_bytes()
     node: Any = _parsed(source)
     for name in names:
@@ -118,10 +120,9 @@ def _patch(contract: str, at: str, was: str, now: str) -> Patch:
     ((start, old, new),) = places
     if old == new:
         raise PatchError(f"patch at {at}: it changes nothing; `now` has to differ from `was`")
-    file = path.relative_to(_ROOT).as_posix()
-    module = f"{_PACKAGE}.{file.removesuffix('.py').replace('/', '.')}"
+    file = path.relative_to(root.path).as_posix()
     digest = hashlib.sha256(source).hexdigest()
-    alteration = Alteration(contract, module, digest, start, start + len(old), new.decode())
+    alteration = Alteration(contract.name, root.module_in(file), digest, start, start + len(old), new.decode())
     is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     return Patch(alteration, (file, range(first, last + 1)) if is_function else None)
 
@@ -158,15 +159,16 @@ def problem_of(mutant: str) -> str | None:
         if not patches:
             return f"mutant {mutant}: has no patch, which is what plants it"
         for module, alterations in _by_module(patches).items():
-            path = _path_of(module)
+            path = _path_of(module, alterations[0].contract)
             compile(changed(path.read_bytes(), alterations), path, "exec")
     except (PatchError, SyntaxError, TypeError) as error:
         return f"mutant {mutant}: {error}"
     return None
 
 
-def _path_of(module: str) -> Path:
-    return _ROOT.joinpath(*module.split(".")[2:]).with_suffix(".py")
+def _path_of(module: str, contract: str) -> Path:
+    root = contracts()[contract].reference.above
+    return root.path.joinpath(*module.removeprefix(f"{root.name}.").split(".")).with_suffix(".py")
 
 
 def _by_module(patches: Sequence[Patch]) -> Mapping[str, list[Alteration]]:
@@ -201,36 +203,38 @@ def install(words: Sequence[str]) -> None:
 class CompilingFinder:
     """Finds modules of references, and compiles them in another way. No compiled file is read or written."""
 
-    def compiler_of(self, path: str) -> Callable[[bytes], CodeType] | None:
-        """What makes code of the source in this file; None where it is compiled as ever."""
+    def compiler_of(self, module: str) -> Compiler | None:
+        """What makes code of the source of this module; None where it is compiled as ever."""
         raise NotImplementedError
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         """See `MetaPathFinder`."""
-        found = PathFinder.find_spec(fullname, path, target) if fullname.startswith(f"{_PACKAGE}.") else None
-        if found is None or found.origin is None or (compiler := self.compiler_of(found.origin)) is None:
+        compiler = self.compiler_of(fullname)
+        found = None if compiler is None else PathFinder.find_spec(fullname, path, target)
+        if compiler is None or found is None or found.origin is None:
             return None
         loader = _Loader(fullname, found.origin, compiler)
         return spec_from_file_location(fullname, found.origin, loader=loader)
 
 
 class _Loader(SourceFileLoader):
-    def __init__(self, name: str, path: str, compiler: Callable[[bytes], CodeType]) -> None:
+    def __init__(self, name: str, path: str, compiler: Compiler) -> None:
         super().__init__(name, path)
         self._compiler = compiler
 
     def get_code(self, fullname: str) -> CodeType:
-        return self._compiler(self.get_data(self.get_filename(fullname)))
+        path = self.get_filename(fullname)
+        return self._compiler(self.get_data(path), path)
 
 
 class _Planting(CompilingFinder):
     """Finds the one module that is changed."""
 
     def __init__(self, module: str, alterations: Sequence[Alteration]) -> None:
-        self._path, self._alterations = str(_path_of(module)), alterations
+        self._module, self._alterations = module, alterations
 
-    def compiler_of(self, path: str) -> Callable[[bytes], CodeType] | None:
+    def compiler_of(self, module: str) -> Compiler | None:
         """See `CompilingFinder`."""
-        if path != self._path:
+        if module != self._module:
             return None
-        return lambda source: compile(changed(source, self._alterations), path, "exec", dont_inherit=True)
+        return lambda source, path: compile(changed(source, self._alterations), path, "exec", dont_inherit=True)

@@ -12,21 +12,20 @@ import builtins
 import json
 import mmap
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from holdfast.reference_impl.altered import CompilingFinder
+from holdfast.reference_impl.altered import Compiler, CompilingFinder
 
-_ROOT = Path(__file__).parent
 _MARKS = "__holdfast_marks__"
 
 
 def install(path: str) -> None:
     """Mark the lines that this process and its forks execute. Raises OSError, ValueError.
 
-    The file is `{"map": PATH, "files": {FILE: OFFSET}}` in JSON; line 1 of a file is the byte after its offset.
+    The file is `{"map": PATH, "modules": {MODULE: OFFSET}}` in JSON; line 1 of a module is the byte after its offset.
     """
     if any(isinstance(finder, _Marking) for finder in sys.meta_path):
         return
@@ -34,7 +33,7 @@ def install(path: str) -> None:
     with Path(wanted["map"]).open("r+b") as file:
         # Where each module finds a name that it does not bind itself.
         vars(builtins)[_MARKS] = mmap.mmap(file.fileno(), 0)
-    sys.meta_path.insert(0, _Marking({str(_ROOT / name): offset for name, offset in wanted["files"].items()}))
+    sys.meta_path.insert(0, _Marking(wanted["modules"]))
 
 
 class _Marked(ast.NodeTransformer):
@@ -70,13 +69,13 @@ class _Marking(CompilingFinder):
     def __init__(self, offsets: Mapping[str, int]) -> None:
         self._offsets = offsets
 
-    def compiler_of(self, path: str) -> Callable[[bytes], CodeType] | None:
+    def compiler_of(self, module: str) -> Compiler | None:
         """See `CompilingFinder`."""
-        if path not in self._offsets:
+        if module not in self._offsets:
             return None
 
-        def marked(source: bytes) -> CodeType:
-            tree = _Marked(self._offsets[path]).visit(ast.parse(source))
+        def marked(source: bytes, path: str) -> CodeType:
+            tree = _Marked(self._offsets[module]).visit(ast.parse(source))
             code: CodeType = compile(tree, path, "exec", dont_inherit=True)
             return code
 

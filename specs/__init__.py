@@ -1,7 +1,7 @@
 """The contracts as data, and the one loader that reads them."""
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import contract_names, kept_terms, load_contract, load_terms, version_of
+from holdfast.specs.loader import kept_terms, load_contract, load_terms, version_of
 from holdfast.specs.model import (
     Case,
     Clause,
@@ -13,6 +13,7 @@ from holdfast.specs.model import (
     Relation,
     Twin,
 )
+from holdfast.specs.registry import contract_names
 
 __all__ = [
     "Case",

@@ -13,7 +13,8 @@ from functools import cache
 import msgspec
 
 from holdfast.specs.entry import ContractName, Entry, Text
-from holdfast.specs.loader import contract_folders, read_file
+from holdfast.specs.loader import read_file
+from holdfast.specs.registry import folder_of
 
 FILE = "automatic.yaml"
 # At most one mutant of this number of a contract's mutants may be listed as equivalent.
@@ -78,4 +79,4 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def load_automatic(contract: str) -> Automatic:
     """What the contract's file says; nothing where it has none. Raises SpecError."""
-    return read_file(contract_folders()[contract] / FILE, "automatic", Automatic) or Automatic(contract)
+    return read_file(folder_of(contract) / FILE, "automatic", Automatic, contract) or Automatic(contract)

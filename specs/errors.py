@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 # A shorter part is in too many names.
 _PART = 3
-# `jsc` for `jcs` is near, `--contract` for `--format` is not.
+# `stroe` for `store` is near, `--contract` for `--format` is not.
 _NEAR = 0.65
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from holdfast.specs import strictjson
 from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import contract_folders, folder_of, of_contract
+from holdfast.specs.loader import of_contract
+from holdfast.specs.registry import contracts, folder_of
 
 
 @unique
@@ -84,8 +85,15 @@ def load_queries(contract: str) -> Queries:
 
 def has_queries(contract: str) -> bool:
     """Whether a contract asks for fitness at all."""
-    folder = contract_folders().get(contract)
-    return folder is not None and (folder / "fitness" / "postgresql.yaml").is_file()
+    found = contracts().get(contract)
+    return found is not None and (found.folder / "fitness" / "postgresql.yaml").is_file()
+
+
+@cache
+def surface_contract() -> str:
+    """The contract of holdfast whose surface `holdfast fitness` inspects: the one with queries."""
+    (name,) = (name for name, one in contracts().items() if one.distribution is None and has_queries(name))
+    return name
 
 
 def _query(name: str, data: Mapping[str, Any], raw: Mapping[str, Any], where: str) -> Query:

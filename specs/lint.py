@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from holdfast.specs.consistency import leaves_of, step_facts
 from holdfast.specs.faults import FaultCase
-from holdfast.specs.lock import Reviewed
+from holdfast.specs.lock import Review, Reviewed
 from holdfast.specs.model import Basis, Case, CaseKind, Contract, Level, Proof
 from holdfast.specs.mutants import Mutants
 
@@ -105,6 +105,11 @@ def proving(contract: Contract) -> dict[str, list[str]]:
         for name in case.clauses:
             found.setdefault(name, []).append(case.id)
     return found
+
+
+def reviewed_now(contract: Contract) -> dict[str, Review]:
+    """The cases that prove each clause, with the digest of its text: what a lock says after a review."""
+    return {name: Review(contract.clauses[name].digest, tuple(ids)) for name, ids in proving(contract).items()}
 
 
 def _reviews(contract: Contract, reviewed: Reviewed) -> Iterable[str]:

@@ -20,8 +20,9 @@ import msgspec
 from holdfast.specs import schema, strictjson
 from holdfast.specs.consistency import check_consistent
 from holdfast.specs.entry import Entry
-from holdfast.specs.errors import SpecError, unknown
+from holdfast.specs.errors import SpecError
 from holdfast.specs.model import CaseKind, Clause, Contract, Group
+from holdfast.specs.registry import folder_of
 from holdfast.specs.schema import Validator
 from holdfast.specs.short import in_full, schema_in_full
 
@@ -36,24 +37,6 @@ _GROUPS = {
     "provocations": Group.PROVOCATION,
 }
 _SCHEMAS = ("args", "result", "refusal_data")
-# A colon-separated list of more folders with contracts: for contracts under development and the kit's own tests.
-SEARCH_PATH_VARIABLE = "HOLDFAST_SPECS"
-
-
-def contract_folders() -> dict[str, Path]:
-    """Where each known contract lies, by name. The shipped ones cannot be shadowed."""
-    shipped = Path(__file__).resolve().parent
-    extra = [Path(part) for part in os.environ.get(SEARCH_PATH_VARIABLE, "").split(os.pathsep) if part]
-    found: dict[str, Path] = {}
-    for root in (shipped, *extra):
-        for path in sorted(root.glob("*/contract.yaml")):
-            found.setdefault(path.parent.name, path.parent)
-    return found
-
-
-def contract_names() -> tuple[str, ...]:
-    """Names of every contract that can be loaded, in order."""
-    return tuple(sorted(contract_folders()))
 
 
 @cache
@@ -62,7 +45,7 @@ def load_contract(name: str) -> Contract:
 
     Raises SpecError when there is no such contract, or when one of its files is malformed or inconsistent.
     """
-    return _read(folder_of(name), with_cases=True)
+    return _read(folder_of(name), name, with_cases=True)
 
 
 @cache
@@ -71,13 +54,13 @@ def load_terms(name: str) -> Contract:
 
     Raises SpecError like `load_contract`, but does not check the schemas of methods.
     """
-    return _read(folder_of(name), with_cases=False)
+    return _read(folder_of(name), name, with_cases=False)
 
 
 @cache
 def kept_terms(name: str) -> Contract:
     """`load_terms` for an implementation, which is started for each session: from the kept form of the files."""
-    return _read(folder_of(name), with_cases=False, from_kept=True)
+    return _read(folder_of(name), name, with_cases=False, from_kept=True)
 
 
 @cache
@@ -118,29 +101,21 @@ def _keep(place: Path, found: dict[str, Any]) -> None:
         written.unlink(missing_ok=True)
 
 
-def folder_of(name: str) -> Path:
-    """Where the contract `name` lies. Raises SpecError."""
-    folders = contract_folders()
-    if name not in folders:
-        raise SpecError(unknown("contract", name, sorted(folders)))
-    return folders[name]
+def read_contract(folder: Path, name: str | None = None) -> Contract:
+    """Read the contract that lies in `folder`, which has its name unless one is given. Raises SpecError."""
+    return _read(folder, name or folder.name, with_cases=True)
 
 
-def read_contract(folder: Path) -> Contract:
-    """Read the contract that lies in `folder`, cases included. Raises SpecError."""
-    return _read(folder, with_cases=True)
-
-
-def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contract:
+def _read(folder: Path, name: str, *, with_cases: bool, from_kept: bool = False) -> Contract:
     terms, methods = (
         kept(folder / file, read) if from_kept else read(folder / file)
         for file, read in (("contract.yaml", _contract_file), ("methods.yaml", _methods_file))
     )
-    name = terms["contract"]
     clauses = [{part: value for part, value in one.items() if part not in _SAID} for one in terms["clauses"]]
     binding = {member: value for member, value in terms.items() if member != "remedies"} | {"clauses": clauses}
-    if name != folder.name or methods["contract"] != name or methods["version"] != terms["version"]:
-        raise SpecError(f"{folder}: contract.yaml, methods.yaml and the folder must agree on name and version")
+    if terms["contract"] != name or methods["contract"] != name or methods["version"] != terms["version"]:
+        what = "contract.yaml, methods.yaml and the folder, or the entry point, must agree on name and version"
+        raise SpecError(f"{folder}: {what}; expected the contract {name}")
     if with_cases:
         _check_schemas(methods, folder / "methods.yaml")
     paths = sorted((folder / "cases").glob("*.yaml")) if with_cases else []
@@ -228,14 +203,11 @@ def of_contract(path: Path, schema_name: str, name: str, forms: Mapping[str, Any
     return data
 
 
-def read_file(path: Path, schema_name: str, kind: type[AnyEntry]) -> AnyEntry | None:
-    """The file at `path`, of the contract whose folder it lies in, as its type; None if it is not there.
-
-    Raises SpecError.
-    """
+def read_file(path: Path, schema_name: str, kind: type[AnyEntry], name: str) -> AnyEntry | None:
+    """The file at `path`, of the contract `name`, as its type; None if it is not there. Raises SpecError."""
     if not path.exists():
         return None
-    data = of_contract(path, schema_name, path.parent.name)
+    data = of_contract(path, schema_name, name)
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:

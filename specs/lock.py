@@ -35,17 +35,17 @@ class Lock(Entry, frozen=True, omit_defaults=True):
     cells: Mapping[RowName, Mapping[CellName, tuple[CaseId, ...]]] = {}
 
 
-def load_lock(folder: Path) -> Lock:
-    """The lock of the contract in `folder`; an empty one if there is no file. Raises SpecError."""
+def load_lock(folder: Path, name: str) -> Lock:
+    """The lock of the contract `name` in `folder`; an empty one if there is no file. Raises SpecError."""
     path = folder / FILE
     if not path.exists():
-        return Lock(folder.name)
+        return Lock(name)
     try:
         lock = msgspec.json.decode(path.read_bytes(), type=Lock)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise SpecError(f"{path}: expected what `holdfast lint specs --update` writes, got {error}") from error
-    if lock.contract != folder.name:
-        raise SpecError(f"{path}: expected the lock of {folder.name}, got the one of {lock.contract}")
+    if lock.contract != name:
+        raise SpecError(f"{path}: expected the lock of {name}, got the one of {lock.contract}")
     return lock
 
 

@@ -17,8 +17,9 @@ import yaml
 from msgspec import structs
 
 from holdfast.specs.entry import DISTINCT, CaseId, CellName, ContractName, Entry, Label, Name, PlacedMeta, RowName, Text
-from holdfast.specs.loader import contract_folders, read_file
+from holdfast.specs.loader import read_file
 from holdfast.specs.lock import load_lock
+from holdfast.specs.registry import contracts
 
 FILE = "matrix.yaml"
 
@@ -132,11 +133,11 @@ class Matrix(Entry, frozen=True, omit_defaults=True):
 @cache
 def load_matrix(contract: str) -> Matrix | None:
     """The matrix of `contract`; None where it has none. Raises SpecError."""
-    folder = contract_folders().get(contract)
-    matrix = None if folder is None else read_file(folder / FILE, "matrix", Matrix)
-    if folder is None or matrix is None:
+    found = contracts().get(contract)
+    matrix = None if found is None else read_file(found.folder / FILE, "matrix", Matrix, contract)
+    if found is None or matrix is None:
         return None
-    cells = load_lock(folder).cells
+    cells = load_lock(found.folder, contract).cells
     rows = {name: structs.replace(row, cells=cells.get(name, {})) for name, row in matrix.operations.items()}
     return structs.replace(matrix, operations=rows)
 

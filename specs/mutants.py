@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from holdfast.specs.entry import CaseId, ClauseId, ContractName, Entry, Text
-from holdfast.specs.loader import contract_folders, read_file
+from holdfast.specs.loader import read_file
+from holdfast.specs.registry import contract_names, folder_of
 
 FILE = "mutants.yaml"
 
@@ -36,7 +37,8 @@ Name = ContractName
 class Patch(Entry, frozen=True, omit_defaults=True):
     """A change of the reference's source: in the function, class or module `at`, the text `was` becomes `now`.
 
-    `at` is a dotted name below the package of references, as `jcs.reader.Reader.read`. `was` has to stand there once.
+    `at` is a dotted name below the package of references, as `acme_store.store.Store.put`; of a contract of another
+    distribution below its package, as `reference.Store.put`. `was` has to stand there once.
     Of a text of several lines, the first is not indented, and the others are as they are to it. In place of `now`,
     `before` and `after` are lines that are put around what was there.
     """
@@ -154,9 +156,9 @@ class Mutants(Entry, frozen=True, omit_defaults=True):
 @cache
 def load_mutants(contract: str) -> Mutants:
     """The bugs planted in `contract`; none where it has no file of them. Raises SpecError."""
-    return read_file(contract_folders()[contract] / FILE, "planted", Mutants) or Mutants(contract)
+    return read_file(folder_of(contract) / FILE, "planted", Mutants, contract) or Mutants(contract)
 
 
 def declared_names() -> list[str]:
     """The names of all planted bugs and sound variants. Raises SpecError."""
-    return [each.name for contract in contract_folders() for each in load_mutants(contract).planted]
+    return [each.name for contract in contract_names() for each in load_mutants(contract).planted]

@@ -1,8 +1,9 @@
 """Expected keys and fingerprints by name, for the harness.
 
-Every contract whose cases compare keys has a module `derive` in its package here. It is written from the contract and
-never from the reference implementation, so that both do not share one error. A name is `WORD.KEY`: `WORD` is the first
-word of the contract's name, and the module's `DERIVATIONS` maps each `KEY` to the function that computes it.
+Every contract whose cases compare keys has a module `derive`: one of holdfast in its package here. It is written from
+the contract and never from the reference implementation, so that both do not share one error. A name is `WORD.KEY`:
+`WORD` is the first word of the contract's name, or all of it, and the module's `DERIVATIONS` maps each `KEY` to the
+function that computes it.
 """
 
 from __future__ import annotations
@@ -10,23 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from pkgutil import iter_modules
 from typing import Any
 
-from holdfast import vectors
+from holdfast.specs.registry import contracts
 
 
 def names() -> tuple[str, ...]:
-    """Every name that `derive` knows, in order."""
-    return tuple(f"{word}.{key}" for word, module in _modules().items() for key in sorted(_derivations(module)))
+    """Every name that `derive` knows, with a first word, in order. Those of other distributions are imported."""
+    listed = {module: word for word, module in _modules().items()}
+    return tuple(sorted(f"{word}.{key}" for module, word in listed.items() for key in _derivations(module)))
 
 
 @cache
 def _modules() -> Mapping[str, str]:
-    packages = (module.name for module in iter_modules(vectors.__path__, prefix=f"{vectors.__name__}.") if module.ispkg)
-    found = {package.rpartition(".")[2].partition("_")[0]: f"{package}.derive" for package in packages}
-    return {word: module for word, module in sorted(found.items()) if find_spec(module) is not None}
+    having = {one: one.name.partition("-")[0] for one in contracts().values() if one.vectors.part("derive") is not None}
+    found: dict[str, str] = {}
+    for one, word in having.items():
+        # Contracts of other distributions share no word, and take none from those of holdfast.
+        own = one.distribution is None or list(having.values()).count(word) == 1
+        for name in (one.name, word) if own else (one.name,):
+            found[name] = f"{one.vectors.name}.derive"
+    return found
 
 
 def _derivations(module: str) -> Mapping[str, Callable[[Any], Any]]:

@@ -1,7 +1,7 @@
 """`holdfast vectors lint`: what is wrong with the committed vectors. Their files are the source; nothing writes them.
 
-Each contract that has vectors has them in `vectors/<contract>/data`, and beside it a module `committed` that reads and
-checks them. Each check returns problems as text, and none of them stops at the first.
+Each contract that has vectors has them in a folder `data`, one of holdfast in `vectors/<contract>/data`, and beside it
+a module `committed` that reads and checks them. Each check returns problems as text; none of them stops at the first.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Protocol, cast
 
 from holdfast import vectors
 from holdfast.specs.errors import SpecError
+from holdfast.specs.registry import contracts
 
 FOLDER = Path(next(iter(vectors.__path__)))
 
@@ -33,16 +32,19 @@ class Committed(Protocol):
 @cache
 def modules() -> Mapping[str, Committed]:
     """The module of each contract that has one, by the name of its folder."""
-    names = [f"{vectors.__name__}.{found.name}.committed" for found in iter_modules(vectors.__path__) if found.ispkg]
-    having = [name for name in sorted(names) if find_spec(name) is not None]
-    return {name.split(".")[-2]: cast("Committed", import_module(name)) for name in having}
+    return {folder.name: cast("Committed", import_module(f"{name}.committed")) for folder, name in _having().items()}
 
 
-def lint(root: Path = FOLDER) -> list[str]:
-    """Every problem of the files `<contract>/data` in `root`; empty when there is none."""
+def _having() -> Mapping[Path, str]:
+    found = (one.vectors for one in contracts().values())
+    return {each.path: each.name for each in found if each.part("committed") is not None}
+
+
+def lint(root: Path | None = None) -> list[str]:
+    """Every problem of the files `<contract>/data`, of another `root` if one is given; empty when there is none."""
     problems: list[str] = []
-    for folder, module in modules().items():
-        data = root / folder / "data"
+    for path, (folder, module) in zip(_having(), modules().items(), strict=True):
+        data = (path if root is None else root / folder) / "data"
         files = {path.name: path.read_bytes() for path in sorted(data.iterdir())} if data.is_dir() else {}
         missing = set(module.FILES) - files.keys()
         problems += [f"vectors/{folder}/data/{name}: missing; reinstall holdfast" for name in sorted(missing)]

@@ -1,6 +1,6 @@
 """An adapter for any HTTP service that has a service.toml: `python -m holdfast.conformance.adapter.service FILE`.
 
-It puts the kit's wires (`holdfast.servers.wires`) around the service, and answers the methods of `idempotency-key`.
+It puts the kit's wires (`holdfast.servers.wires`) around the service, and answers the methods of its contract.
 """
 
 from __future__ import annotations

@@ -124,7 +124,11 @@ class CaseInterpreter:
             put_path(target, path, scope.resolve(value))
         fits = method.args.is_valid(target["args"])
         if fits == bool(step.get("malformed")):
-            wrong = "fit the schema though marked malformed" if fits else "do not fit the schema of the method"
+            wrong = (
+                "fit the schema though marked malformed"
+                if fits
+                else "do not fit the schema of the method, and `malformed: true` is not said"
+            )
             raise CaseError(f"the arguments of {name} {wrong}")
         return method, call_request(name, target["args"])
 

@@ -22,7 +22,7 @@ from holdfast.conformance.cli.target import (
     found_here,
     known_contracts,
     reference_target,
-    require,
+    require_reference,
     target_of,
     words_of,
 )
@@ -152,9 +152,11 @@ def _settings(
     reference = reference_target()
     if context.args:
         target = target_of(context.args, launcher=launcher)
+        if target.is_reference:
+            require_reference([contract])
         adapter, starts, forkserver = target.adapter, target.launcher, target.forkserver
     elif tuple(command) == reference.adapter and launcher is None:
-        require("reference")
+        require_reference([contract])
         adapter, starts, forkserver = reference.adapter, reference.launcher, reference.forkserver
     else:
         _must_be_allowed(path, command, allowed=allowed)

@@ -12,10 +12,11 @@ from holdfast.conformance.cli.console import Format, OutputFormat, ending, in_st
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.cli.target import Service, TargetOptions, known_contracts
-from holdfast.conformance.doctor.conversation import Examination, Health, examine
+from holdfast.conformance.doctor.conversation import Examination, Health, examine, left_out
+from holdfast.conformance.run.plan import usable
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict
-from holdfast.specs import SpecError, contract_names, load_contract
+from holdfast.specs import SpecError, load_contract
 
 _PREFLIGHT = "pre-flight"
 _COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow"}
@@ -44,6 +45,7 @@ def doctor(options: Options) -> Exit:
             found = [item for item in found if (item.name, item.health) != ("start", Health.GOOD)]
         if target.is_server and all(item.health is not Health.BAD for item in found):
             found += _preflights(settings, contract)
+        found += left_out()
     if options.format_ is Format.JSON:
         print_json({"examinations": [msgspec.to_builtins(item) for item in found]})
     else:
@@ -66,7 +68,7 @@ def doctor(options: Options) -> Exit:
 def _preflights(settings: RunSettings, contract: str | None) -> list[Examination]:
     """What `holdfast verify` asks of a server before it judges anything."""
     with greeted(settings, ()) as (engine, greeting):
-        names = [claim.contract for claim in greeting.claims if claim.contract in contract_names()]
+        names = [claim.contract for claim in greeting.claims if claim.contract in usable()[0]]
         asked = [load_contract(name) for name in names if contract in (None, name)]
         judged = [engine.preflight(each) for each in asked]
     return [

@@ -19,11 +19,11 @@ from holdfast.conformance.run.settings import REFERENCE
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, fitness, load_contract
 from holdfast.specs.cells import fitted, matrix_problems
-from holdfast.specs.lint import lint_contract, proving
-from holdfast.specs.loader import contract_folders
-from holdfast.specs.lock import Review, load_lock, write_lock
+from holdfast.specs.lint import lint_contract, reviewed_now
+from holdfast.specs.lock import load_lock, write_lock
 from holdfast.specs.matrix import FILE, load_matrix, written
 from holdfast.specs.mutants import load_mutants
+from holdfast.specs.registry import folder_of
 
 
 @unique
@@ -55,7 +55,7 @@ def lint(
         try:
             loaded = load_contract(name)
             if update:
-                update_digests(loaded, contract_folders()[name])
+                update_digests(loaded, folder_of(name))
                 load_contract.cache_clear()
                 load_matrix.cache_clear()
                 loaded = load_contract(name)
@@ -86,7 +86,7 @@ def problems_of(contract: Contract) -> list[str]:
     plan = plan_of(contract)
     suite = {case.id: case.clauses for case in plan if case.form is Form.SUITE}
     mutants, matrix = load_mutants(contract.name), load_matrix(contract.name)
-    reviewed = load_lock(contract_folders()[contract.name]).reviewed
+    reviewed = load_lock(folder_of(contract.name), contract.name).reviewed
     problems = lint_contract(contract, mutants=mutants, suite_clauses=suite, reviewed=reviewed)
     if matrix is not None:
         generators = frozenset(case.id for case in plan if case.generated)
@@ -107,8 +107,8 @@ def problems_of(contract: Contract) -> list[str]:
 
 def update_digests(contract: Contract, folder: Path) -> None:
     """Write which cases prove each clause, with the digest of its text, and the cells of the matrix that there are."""
-    reviewed = {name: Review(contract.clauses[name].digest, tuple(ids)) for name, ids in proving(contract).items()}
-    lock, matrix = structs.replace(load_lock(folder), reviewed=reviewed), load_matrix(contract.name)
+    lock, matrix = load_lock(folder, contract.name), load_matrix(contract.name)
+    lock = structs.replace(lock, reviewed=reviewed_now(contract))
     if matrix is not None:
         matrix = fitted(contract, matrix, {case.id for case in plan_of(contract)})
         (folder / FILE).write_text(written(matrix), encoding="utf-8")

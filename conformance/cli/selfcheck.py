@@ -22,7 +22,7 @@ from holdfast.conformance.cli.console import (
     table_of,
 )
 from holdfast.conformance.cli.lint import problems_of
-from holdfast.conformance.cli.target import require
+from holdfast.conformance.cli.target import require_reference
 from holdfast.conformance.run.baselines import Policy, baseline_json
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import plan_of
@@ -42,8 +42,8 @@ from holdfast.conformance.selfcheck.workers import WorkerError
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
 from holdfast.specs.errors import meant
-from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Proof
+from holdfast.specs.registry import folder_of
 
 # The baseline adapters reach no failpoint, so a full wait would only take time.
 BASELINE_SLOW = 0.1
@@ -72,8 +72,8 @@ def selfcheck(
     format_: OutputFormat = Format.TEXT,
 ) -> Exit:
     """Lint the contracts, run every mutant, print the kill matrix. Exit 20 unless every bug is caught as declared."""
-    require("reference")
     names = contract or list(contract_names())
+    require_reference(names)
     if automatic and mutant:
         stop(Exit.USAGE, "--mutant names a bug that is planted by hand; with --automatic say --only")
     if automatic:
@@ -145,12 +145,13 @@ def _json(kills: Sequence[Kill], problems: Sequence[str], good: bool) -> dict[st
 def _write_baseline(contract: Contract) -> None:
     verdicts: dict[Policy, dict[str, str]] = {}
     for policy in Policy:
-        adapter = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.baseline_adapter", policy.value)
+        program = "holdfast.conformance.selfcheck.baseline_adapter"
+        adapter = (sys.executable, "-P", "-m", program, policy.value, contract.name)
         settings = RunSettings(adapter, (contract.name,), VALUES, slow=BASELINE_SLOW)
         with Engine(settings) as engine:
             results = [engine.run_planned(contract, case) for case in plan_of(contract)]
         verdicts[policy] = {each.case: each.judgement.verdict.value for each in results}
-    path = contract_folders()[contract.name] / "baselines.json"
+    path = folder_of(contract.name) / "baselines.json"
     path.write_text(baseline_json(contract, verdicts), encoding="utf-8")
     testable = sum(clause.proof is Proof.RUN for clause in contract.clauses.values())
     err().print(f"wrote {path.name} of {contract.name} ({testable} clauses to prove by a run)")

@@ -67,16 +67,22 @@ class TargetOptions:
         """What is asked. Ends with a usage error if the command line names nothing."""
         # An option of two commands.
         service: Path | None = getattr(self, "service", None)
-        return target_of(self.context.args, launcher=self.launcher, url=self.url, start=self.start, service=service)
+        target = target_of(self.context.args, launcher=self.launcher, url=self.url, start=self.start, service=service)
+        if target.is_reference:
+            # One contract, several, or none.
+            named: Sequence[str] | str | None = getattr(self, "contract", None)
+            require_reference([named] if isinstance(named, str) else named or ())
+        return target
 
     def settings_for(self, contracts: Iterable[str], *, seed: str, **more: Any) -> RunSettings:
         """The settings of a run of the target. Ends with a usage error for a config of another form, or a package that
         the contracts need and that is not installed."""
-        from holdfast.specs import SpecError, load_contract
+        from holdfast.conformance.run.plan import with_plan
+        from holdfast.specs import SpecError
 
         asked = tuple(contracts)
         with ending(Exit.USAGE, SpecError):
-            extras = {load_contract(name).extra for name in asked}
+            extras = {with_plan(name).extra for name in asked}
         for extra in extras:
             if extra is not None:
                 require(extra)
@@ -131,7 +137,6 @@ def target_of(
             "`holdfast verify --service FILE` for a service with an Idempotency-Key",
         )
     if list(words) == ["reference"] and "--" not in sys.argv:
-        require("reference")
         return reference_target()
     if "--" not in sys.argv:
         stop(
@@ -214,6 +219,18 @@ def require(extra: str) -> None:
         stop(Exit.USAGE, f"{said}; nothing was proven")
 
 
+def require_reference(names: Sequence[str]) -> None:
+    """`require` what the references of these contracts need, all of them if none is named.
+
+    One that another distribution brings has its own requirements.
+    """
+    from holdfast.specs.registry import contracts
+
+    found = [contracts()[name] for name in names if name in contracts()]
+    if not found or any(each.distribution is None for each in found):
+        require("reference")
+
+
 def reference_target(*, mutant: str | None = None) -> Target:
     """The reference, or one of its mutants, behind an adapter process, as every implementation."""
     bug = ("--mutant", mutant) if mutant else ()
@@ -236,11 +253,10 @@ def config_of(pairs: Sequence[str]) -> dict[str, str]:
 def known_contracts(names: Iterable[str]) -> tuple[str, ...]:
     """The names, each once. Ends with a usage error for one that is no contract."""
     # `holdfast crash` has a target and no contract.
-    from holdfast.specs import contract_names
-    from holdfast.specs.errors import unknown
+    from holdfast.specs import SpecError
+    from holdfast.specs.registry import installed
 
-    known = contract_names()
-    for name in names:
-        if name not in known:
-            stop(Exit.USAGE, unknown("contract", name, known))
+    with ending(Exit.USAGE, SpecError):
+        for name in names:
+            installed(name)
     return tuple(dict.fromkeys(names))

@@ -39,11 +39,11 @@ from holdfast.conformance.durability.proving import starts_at_floors
 from holdfast.conformance.inspection import store
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.interpret import interpret, worker_count
-from holdfast.conformance.run.plan import methods_of
+from holdfast.conformance.run.plan import methods_of, usable
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.errors import StartError
-from holdfast.specs import Case, Contract, contract_names, load_contract
+from holdfast.specs import Case, Contract, load_contract
 from holdfast.specs.leaves import resolved
 from holdfast.specs.model import CaseKind, Group, Inspection
 
@@ -198,6 +198,12 @@ _CAPABILITIES = frozenset({CONCURRENCY, KILLABLE, "clock", "http", "websocket"})
 _SLOW_START_S = 3.0
 
 
+def left_out() -> list[Examination]:
+    """The contracts that other distributions bring, and that cannot be used."""
+    wrong = usable()[1]
+    return [Examination(f"contract {name}", Health.SKIPPED, f"unusable: {why}") for name, why in wrong.items()]
+
+
 def examine(settings: RunSettings, *, contract: str | None) -> list[Examination]:
     """Check an adapter. The list ends at the first failed check that the next one depends on."""
     with Engine(settings) as engine, contextlib.ExitStack() as stack:
@@ -213,7 +219,7 @@ def examine(settings: RunSettings, *, contract: str | None) -> list[Examination]
             return [_STARTS, Examination("hello", Health.BAD, error.event.detail + said, advice, 0)]
         took = time.monotonic() - began
         found = [_STARTS, _said(worker.greeting), *_claims(worker.greeting)]
-        name = contract or next((c.contract for c in worker.greeting.claims if c.contract in contract_names()), None)
+        name = contract or next((c.contract for c in worker.greeting.claims if c.contract in usable()[0]), None)
         if name is not None:
             known = load_contract(name)
             try:
@@ -251,10 +257,13 @@ def _claims(greeting: Greeting) -> list[Examination]:
     if not greeting.claims:
         return [Examination("claims", Health.BAD, "none", "List under `claims` the contracts that are implemented.")]
     found = []
+    known, wrong = usable()
     for claim in greeting.claims:
         where = f"claim {claim.contract}"
-        if claim.contract not in contract_names():
-            advice = f"Known contracts: {', '.join(contract_names())}."
+        if claim.contract in wrong and claim.contract not in known:
+            continue
+        if claim.contract not in known:
+            advice = f"Known contracts: {', '.join(known)}."
             found.append(Examination(where, Health.BAD, "this kit does not know it", advice))
             continue
         contract = load_contract(claim.contract)

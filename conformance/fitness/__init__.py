@@ -1,1 +1,1 @@
-"""Replay-surface fitness: proves that a live table can hold consumed keys, or refuses it (rs4a-replay, section 6)."""
+"""Replay-surface fitness: proves that a live table can hold consumed keys, or refuses it (section 6 of the source)."""

@@ -15,10 +15,11 @@ from typing import Any
 from msgspec import convert, field, structs
 
 from holdfast.specs import Contract, SpecError, load_terms, schema
+from holdfast.specs.fitness import surface_contract
 from holdfast.specs.typed import Form, Text, json_of
 from holdfast.specs.yamlfile import read_yaml
 
-CONTRACT = "rs4a-replay"
+CONTRACT = surface_contract()
 # The relation of the contract that holds the effect, and the parameter that says how long a consumed record blocks.
 _EFFECT = "registration"
 _HORIZON = "horizon_seconds"

@@ -43,6 +43,7 @@ from holdfast.conformance.gate.run import (
 from holdfast.conformance.run.documents import CONTRACT as OF_DOCUMENTS
 from holdfast.conformance.run.documents import is_of_documents
 from holdfast.conformance.run.kit import kit_digest
+from holdfast.conformance.run.plan import with_plan
 from holdfast.conformance.verdict import PRECEDENCE, gravest
 from holdfast.reports.evidence import Artefacts, Header, KitIdentity, Run, SeedOrigin, SurfaceLine, seed_of_nonce
 from holdfast.specs import Contract, SpecError, load_contract
@@ -231,9 +232,9 @@ _CORE_SUFFIX = "/core"
 _NOTHING_MORE = Expected()
 
 
-def installed_kit() -> KitIdentity:
-    """The kit that decides."""
-    return KitIdentity("holdfast", __version__, kit_digest())
+def installed_kit(*contracts: str) -> KitIdentity:
+    """The kit that decides, with the packages that bring these contracts."""
+    return KitIdentity("holdfast", __version__, kit_digest(*contracts))
 
 
 def parse_requirement(text: str) -> Requirement:
@@ -242,11 +243,11 @@ def parse_requirement(text: str) -> Requirement:
     Raises SpecError when there is no such contract or role.
     """
     name = text.partition("/")[0]
-    contract = load_contract(name)
+    contract = with_plan(name)
     if name == OF_DOCUMENTS and text.split("/")[1:2] == [Extent.VECTORS.value]:
         profile = text.partition("/vectors")[2].removeprefix("/") or Profile.CORE.value
         if profile not in {*Profile}:
-            raise SpecError(f"--require {text}: expected jcs/vectors, or jcs/vectors/PROFILE of {', '.join(Profile)}")
+            raise SpecError(f"--require {text}: expected {name}/vectors, or {name}/vectors/PROFILE of {', '.join(Profile)}")
         return Requirement(contract, Extent.VECTORS, profile=profile)
     # A role of that name is meant where the contract has one.
     extent = Extent.CORE if text.endswith(_CORE_SUFFIX) and Extent.CORE.value not in contract.roles else Extent.FULL
@@ -275,6 +276,7 @@ def decide(
     `now` is aware. `path` is where the run was read, if its name counts. All reasons are given, the gravest first.
     """
     header, installed = run.header, kit or installed_kit()
+    judging = kit or installed_kit(*(pin.contract for pin in header.contracts)) if header is not None else installed
     reasons: list[GateReason] = [*of_file(run), *(() if path is None else of_name(path))]
     notes: list[str] = []
     left_out: list[str] = []
@@ -305,7 +307,7 @@ def decide(
         text = f"{requirement.name} is required, the run is none of documents; run `holdfast vectors verify`"
         reasons.append(held(ReasonCode.NOT_IN_RUN, text))
     if header is not None:
-        reasons += of_run(run, header, kit=installed, now=now, max_age=max_age)
+        reasons += of_run(run, header, kit=judging, now=now, max_age=max_age)
         reasons += of_parts(run, header)
         reasons += of_identity(run, header, expected)
         reasons += foreign_results(run, header)

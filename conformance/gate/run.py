@@ -80,7 +80,9 @@ def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age
         text = f"the run was made by {header.kit.name} {header.kit.version}, installed is {kit.name} {kit.version}"
         yield held(ReasonCode.OTHER_KIT, f"{text}; run again with the installed one")
     elif header.kit.digest != kit.digest:
-        text = f"the run was made by other code that calls itself {kit.version} too; run again with the installed one"
+        brought = [pin.distribution for pin in header.contracts if pin.distribution is not None]
+        what = " or ".join([f"holdfast {kit.version}", *brought])
+        text = f"the run was made by other code that calls itself {what} too; run again with the installed one"
         yield held(ReasonCode.OTHER_KIT, text)
     if header.selection.expression is not None:
         text = (

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from holdfast.conformance.inspection.beyond import LONGEST, TMPDIR, temporary_of, told, written_since
-from holdfast.vectors.jcs.canaries import occurring, spellings
+from holdfast.vectors.canaries import occurring, spellings
 
 # A larger file is neither hashed nor copied.
 MAX_FILE = 64 * 1024 * 1024

@@ -19,6 +19,7 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.reports.evidence import Artefact, Artefacts, NotHashed, Redactor, Source
+from holdfast.specs.registry import contracts
 
 # By the file hierarchy standard these folders belong to the machine, not to what is built and deployed.
 SYSTEM = tuple(map(Path, "/usr /lib /lib32 /lib64 /libx32 /bin /sbin /etc /proc /sys /dev".split()))
@@ -166,9 +167,10 @@ class Identity:
 
     def _take_reference(self) -> None:
         found = importlib.util.find_spec(_REFERENCE)
-        for folder in (found.submodule_search_locations or ()) if found is not None else ():
-            for path in _below(Path(folder), Path(_REFERENCE)):
-                self._take(path, Source.NAMED, base=Path(folder).parent)
+        own = (found.submodule_search_locations or ()) if found is not None else ()
+        for folder in (*map(Path, own), *(one.folder for one in contracts().values() if one.distribution is not None)):
+            for path in _below(folder, folder):
+                self._take(path, Source.NAMED, base=folder.parent)
 
     def _take(self, path: Path, source: Source, *, base: Path | None = None) -> None:
         if path in self._taken:

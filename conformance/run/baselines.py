@@ -15,7 +15,7 @@ from typing import Any
 
 from holdfast.specs import Contract
 from holdfast.specs.leaves import resolved
-from holdfast.specs.loader import contract_folders
+from holdfast.specs.registry import contracts
 from holdfast.specs.schema import found
 
 # What the schemas of contracts call for: keys, nonces, instants, versions, names. Others give `examples`.
@@ -53,8 +53,8 @@ class Baseline:
 
 def load_baseline(contract: Contract) -> Baseline | None:
     """The committed baseline of `contract`; None if there is none or it was measured on other cases."""
-    folder = contract_folders().get(contract.name)
-    path = None if folder is None else folder / "baselines.json"
+    at = contracts().get(contract.name)
+    path = None if at is None else at.folder / "baselines.json"
     if path is None or not path.is_file():
         return None
     data = json.loads(path.read_text(encoding="utf-8"))

@@ -2,7 +2,8 @@
 
 The identity of the kit is one digest over everything that can move a verdict.
 
-That is every file of the installed package, with any suffix, and the versions of the libraries that it requires.
+That is every file of the installed package, with any suffix, and the versions of the libraries that it requires; and so
+of each package of another distribution that brings a contract of the run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
@@ -22,17 +23,34 @@ from pathlib import Path
 from holdfast import DISTRIBUTION
 from holdfast.reports.evidence import ContractPin
 from holdfast.specs import Contract, strictjson
+from holdfast.specs.registry import Installed, contracts
 
 _PACKAGE = "holdfast"
-# The reference is judged and does not judge. Files that Python compiles for itself follow from the sources.
-_LEFT_OUT = frozenset({"reference_impl", "__pycache__"})
+# Files that Python compiles for itself follow from the sources.
+_COMPILED = frozenset({"__pycache__"})
+# The reference is judged and does not judge. What another distribution brings has no walls within it.
+_LEFT_OUT = _COMPILED | {"reference_impl"}
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
+def kit_digest(*names: str) -> str:
+    """The digest of the installed kit, with the packages that bring these contracts, if they are not of holdfast.
+
+    It is equal for an editable installation and a wheel of the same tree.
+    """
+    asked = (contracts()[name] for name in sorted({*names} & contracts().keys()))
+    return _digest(tuple(each for each in asked if each.distribution is not None))
+
+
 @cache
-def kit_digest() -> str:
-    """The digest of the installed kit; equal for an editable installation and a wheel of the same tree."""
-    return digest_of(files_of(files(_PACKAGE)), libraries_of(DISTRIBUTION))
+def _digest(brought: tuple[Installed, ...]) -> str:
+    code, libraries = files_of(files(_PACKAGE)), libraries_of(DISTRIBUTION)
+    for each in brought:
+        name, _, installed = str(each.distribution).partition(" ")
+        found = files_of(each.folder, left_out=_COMPILED)
+        code |= {f"{each.vectors.name}:{file}": digest for file, digest in found.items()}
+        libraries |= {**libraries_of(name), name: installed}
+    return digest_of(code, libraries)
 
 
 def digest_of(code: Mapping[str, str], libraries: Mapping[str, str]) -> str:
@@ -40,17 +58,17 @@ def digest_of(code: Mapping[str, str], libraries: Mapping[str, str]) -> str:
     return strictjson.digest({"files": dict(code), "libraries": dict(libraries)})
 
 
-def files_of(package: Traversable) -> dict[str, str]:
+def files_of(package: Traversable, *, left_out: Collection[str] = _LEFT_OUT) -> dict[str, str]:
     """The SHA-256 of every file below `package` by its path from there; folders may be links."""
-    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in _walk(package, "")}
+    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in _walk(package, "", left_out)}
 
 
-def _walk(folder: Traversable, above: str) -> Iterator[tuple[str, Traversable]]:
+def _walk(folder: Traversable, above: str, left_out: Collection[str]) -> Iterator[tuple[str, Traversable]]:
     for entry in folder.iterdir():
         if entry.is_file():
             yield above + entry.name, entry
-        elif entry.name not in _LEFT_OUT:
-            yield from _walk(entry, f"{above}{entry.name}/")
+        elif entry.name not in left_out:
+            yield from _walk(entry, f"{above}{entry.name}/", left_out)
 
 
 def libraries_of(distribution: str) -> dict[str, str]:
@@ -78,7 +96,9 @@ def _installed(name: str) -> str:
 
 def pin_of(contract: Contract) -> ContractPin:
     """The contract in the form of a header."""
-    return ContractPin(contract.name, contract.version, contract.digest, contract.cases_digest)
+    found = contracts().get(contract.name)
+    brings = None if found is None else found.distribution
+    return ContractPin(contract.name, contract.version, contract.digest, contract.cases_digest, brings)
 
 
 def environment() -> Mapping[str, str]:

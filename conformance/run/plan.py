@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.conformance.attacks import ClauseMark, mark_of
 from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.steps import kinds
-from holdfast.specs import Case, Contract, SpecError
+from holdfast.specs import Case, Contract, SpecError, load_contract
 from holdfast.specs.model import Group, Proof
+from holdfast.specs.registry import contracts, installed, unusable
 
+# A session and an attempt, None for the first: a method, its arguments, and the key of the row that it makes.
+StoredEffect: TypeAlias = "Callable[[Bench, SuiteSession, str | None], tuple[str, Mapping[str, Any], str]]"
 # The module of a suite that runs the sweeps of neighbours.yaml.
 _SWEEPS = ".neighbours"
 
@@ -62,14 +65,48 @@ class PlannedCase:
 def suite_modules(contract: str) -> tuple[ModuleType, ...]:
     """The modules of a contract's suite, if it has one, in the order of the plan.
 
-    A suite is the package `holdfast.conformance.suites.<name with underscores>`. Its tests stand in the modules that it
-    lists as `MODULES`, or else in `suite`; `TESTS` of a module has those that share a run.
+    Its tests stand in the modules that its package lists as `MODULES`, or else in `suite`; `TESTS` of a module has
+    those that share a run. Raises SpecError for a suite of another distribution that cannot be imported.
     """
-    name = f"holdfast.conformance.suites.{contract.replace('-', '_')}"
-    if importlib.util.find_spec(name) is None:
+    # A contract that is not installed has no suite.
+    found = contracts().get(contract)
+    default = ("suite",) if found is not None and found.suite.part("suite") is not None else ()
+    if found is None or not (default or (found.suite.path / "__init__.py").is_file()):
         return ()
-    listed: tuple[str, ...] = getattr(importlib.import_module(name), "MODULES", ("suite",))
-    return tuple(importlib.import_module(f"{name}.{module}") for module in listed)
+    suite, brings = found.suite.name, found.distribution
+    try:
+        listed: tuple[str, ...] = getattr(importlib.import_module(suite), "MODULES", default)
+        return tuple(importlib.import_module(f"{suite}.{module}") for module in listed)
+    except Exception as error:
+        if brings is None:
+            raise
+        raise SpecError(f"{brings}: {suite} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def usable() -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """The names of the contracts with a plan; and why those that other distributions bring have none, by name."""
+    found, wrong = [], {**unusable()}
+    for each in contracts().values():
+        try:
+            if each.distribution is not None:
+                with_plan(each.name)
+            found.append(each.name)
+        except SpecError as error:
+            wrong[each.name] = str(error)
+    return tuple(found), wrong
+
+
+def with_plan(name: str) -> Contract:
+    """A contract whose suite can be imported. Raises SpecError, which names the distribution that brings it."""
+    brings = installed(name).distribution
+    try:
+        contract = load_contract(name)
+    except SpecError as error:
+        if brings is None:
+            raise
+        raise SpecError(f"{brings}: {error}") from error
+    suite_tests(name)
+    return contract
 
 
 def suite_case_id(contract: str, function_name: str) -> str:
@@ -85,8 +122,19 @@ def suite_tests(contract: str) -> tuple[tuple[Callable[..., Any], ClauseMark], .
 
 def preflight_of(contract: str) -> Callable[[Bench], None]:
     """What is asked of a server before anything is judged: the `preflight` of its suite, or a session alone."""
-    found = (getattr(module, "preflight", None) for module in suite_modules(contract))
-    return next((each for each in found if each is not None), _a_session)
+    found: Callable[[Bench], None] | None = _of_suite(contract, "preflight")
+    return _a_session if found is None else found
+
+
+def stored_effect_of(contract: str) -> StoredEffect | None:
+    """How a suite makes a request whose row shows which store a run used: its `stored_effect`."""
+    found: StoredEffect | None = _of_suite(contract, "stored_effect")
+    return found
+
+
+def _of_suite(contract: str, name: str) -> Any:
+    found = (getattr(module, name, None) for module in suite_modules(contract))
+    return next((each for each in found if each is not None), None)
 
 
 def _a_session(bench: Bench) -> None:

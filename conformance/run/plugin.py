@@ -21,6 +21,7 @@ from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract, load_contract
+from holdfast.specs.registry import name_of
 
 # The order in which several processes run the cases, so that all of them end at about the same time. A fault takes as
 # long as many scripts. The faults of one workload share one recording, and each process would have to make its own. So
@@ -195,7 +196,7 @@ class ContractFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """One item for each case of the plan."""
-        contract = load_contract(self.path.parent.name)
+        contract = load_contract(name_of(self.path.parent))
         for planned in plan_of(contract):
             item: CaseItem = CaseItem.from_parent(self, name=planned.id)
             item.planned, item.contract, item.runner = planned, contract, self.runner

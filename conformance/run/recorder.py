@@ -51,7 +51,7 @@ def header_of(
     whole = (case.id for contract in contracts for case in plan_of(contract)) if plan is None else plan
     said = None if greeting is None else greeting.implementation
     return Header(
-        kit=KitIdentity("holdfast", __version__, kit_digest()),
+        kit=KitIdentity("holdfast", __version__, kit_digest(*(contract.name for contract in contracts))),
         contracts=tuple(map(pin_of, contracts)),
         adapter=AdapterIdentity(
             command=settings.adapter,

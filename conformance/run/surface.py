@@ -15,11 +15,10 @@ from msgspec.structs import replace
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.record import NonConformance
-from holdfast.conformance.suites.rs4a_replay.requests import issue, request
+from holdfast.conformance.run.plan import stored_effect_of
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.specs import Contract, schema
 from holdfast.specs.fitness import has_queries
-from holdfast.vectors.derive import derive
 
 if TYPE_CHECKING:
     from holdfast.conformance.fitness.store import PostgresStore, SqliteStore
@@ -109,15 +108,17 @@ def _inspected(
 
 def _used(bench: Bench, session: SuiteSession, store: PostgresStore | SqliteStore) -> bool:
     """Whether an accepted request appears in the store, once, and a refused one leaves it as it is."""
-    args = request(session, "lamp", nonce=issue(bench, session))
-    key = str(derive("rs4a.logical_request_key", args))
+    effect = stored_effect_of(bench.contract.name)
+    if effect is None:
+        raise _ProblemError(f"the suite of {bench.contract.name} has no `stored_effect`, which makes such a request")
+    method, args, key = effect(bench, session, None)
     before = store.rows(key)
-    accepted = session.call("register", args)
+    accepted = session.call(method, args)
     if accepted.effect != "new":
         raise _ProblemError("the request that was to appear in the store was not accepted")
     after = store.rows(key)
-    again = request(session, "lamp", nonce=issue(bench, session), attempt_id=f"try-{session.rand('again')}")
-    if session.call("register", again).outcome != "refused":
+    method, again, _ = effect(bench, session, session.rand("again"))
+    if session.call(method, again).outcome != "refused":
         raise _ProblemError("a second request for the same effect was not refused")
     last = store.rows(key)
     return (before.holding, after.holding) == (0, 1) and after.all > before.all and last == after

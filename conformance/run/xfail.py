@@ -1,7 +1,7 @@
 """Expected failures: `xfail.toml` lists known failures, their owners and the day until which they are excused.
 
     [[expected]]
-    id = "rs4a-replay/rp-02/a-fresh-nonce-does-not-buy-a-second-effect"
+    id = "acme-store/key-1/a-key-is-taken-once"
     verdict = "wrong_reason"
     reason = "NONCE_UNBOUND"        # optional
     owner = "registrar team"

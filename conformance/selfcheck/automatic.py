@@ -10,11 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
-import holdfast
 from holdfast.conformance.run.plan import Form, plan_of
 from holdfast.conformance.run.settings import REFERENCE
 from holdfast.conformance.selfcheck.tasks import Attack, Beginning, End, Outcome, Sites, Trace, Traced, Trial
@@ -23,14 +21,13 @@ from holdfast.specs import Contract
 from holdfast.specs.automatic import MOST_EQUIVALENT, Equivalent, Site, load_automatic
 from holdfast.specs.faults import FaultLayer
 from holdfast.specs.mutants import load_mutants
+from holdfast.specs.registry import installed
 
 # `--automatic` chooses this number of mutants of each contract, or all if there are fewer.
 COUNT = 400
 # Nothing of a contract begins later than this, so that what runs then ends within its hour.
 MINUTES = 54.0
 SEED = "automatic"
-
-_REFERENCES = Path(holdfast.__file__).parent / "reference_impl"
 
 
 class ListingError(Exception):
@@ -49,7 +46,7 @@ def listed(contract: str) -> tuple[Sites, tuple[Site, ...]]:
 
 def source_of(site: Site) -> str:
     """The source that the site is in. Raises ListingError if it has changed: no mutant can be made of it any more."""
-    data = (_REFERENCES / site.file).read_bytes()
+    data = (installed(site.contract).reference.above.path / site.file).read_bytes()
     if hashlib.sha256(data).hexdigest() != site.digest:
         raise ListingError(f"{site.file} has changed since its places were listed; run it again")
     return data.decode()

@@ -1,14 +1,14 @@
-"""The baseline adapters of `baselines`, each as a process: `accept-all` or `refuse-all`."""
+"""The baseline adapters of `baselines`, each as a process: `accept-all` or `refuse-all`, and what it claims."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.conformance.run.baselines import Policy, sample
-from holdfast.specs import Contract, Method, contract_names, kept_terms
+from holdfast.specs import Contract, Method, kept_terms
 from holdfast.specs.model import Group
 
 
@@ -33,9 +33,9 @@ def _hello(policy: Policy, request: Mapping[str, Any], contracts: Mapping[str, C
     }
 
 
-def serve(policy: Policy) -> None:
+def serve(policy: Policy, names: Sequence[str]) -> None:
     """Answer every request on standard input until `bye` or end of file."""
-    contracts = {name: kept_terms(name) for name in contract_names()}
+    contracts = {name: kept_terms(name) for name in names}
     opened: Contract | None = None
     for line in sys.stdin:
         request = json.loads(line)
@@ -55,4 +55,4 @@ def serve(policy: Policy) -> None:
 
 
 if __name__ == "__main__":
-    serve(Policy(sys.argv[1]))
+    serve(Policy(sys.argv[1]), sys.argv[2:])

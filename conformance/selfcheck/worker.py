@@ -46,6 +46,7 @@ from holdfast.servers.forkserver import ForkServer
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.pace import measured
 from holdfast.specs import Contract, load_contract
+from holdfast.specs.registry import Package, installed
 
 # The variable of `python -m holdfast.reference_impl`.
 TRACE = "HOLDFAST_TRACE"
@@ -92,7 +93,7 @@ def forked_by(forkserver: ForkServer) -> Start:
 class Lines:
     """The shared file in which traced processes mark the lines that they execute."""
 
-    def __init__(self, folder: Path, files: Mapping[str, int]) -> None:
+    def __init__(self, folder: Path, files: Mapping[str, int], root: Package) -> None:
         self._path, self.settings = folder / "lines", folder / "trace.json"
         self._offsets: dict[str, int] = {}
         self._size = 0
@@ -101,7 +102,8 @@ class Lines:
             self._size += lines + 1
         self._lengths = files
         self.clear()
-        self.settings.write_text(json.dumps({"map": str(self._path), "files": self._offsets}), encoding="utf-8")
+        modules = {root.module_in(name): offset for name, offset in self._offsets.items()}
+        self.settings.write_text(json.dumps({"map": str(self._path), "modules": modules}), encoding="utf-8")
 
     def clear(self) -> None:
         """Forget all marks. The file itself stays, because processes have it mapped."""
@@ -131,7 +133,7 @@ class Worker:
         self._stack = stack
         self._janitor = stack.enter_context(Janitor())
         self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=self._janitor.make_folder())))
-        self._lines = Lines(self._folder, beginning.files)
+        self._lines = Lines(self._folder, beginning.files, installed(beginning.contract).reference.above)
         # Of what it forks and of what asks it: both must have one factor.
         self._pace = measured(self._folder)
         self._beds: dict[str, MutantEngine] = {}
@@ -209,7 +211,8 @@ class Worker:
     # What finds a planted bug
 
     def _planted(self, task: Planting) -> Harvest:
-        words, shown = ("--mutant", task.mutant), list[Shown]()
+        # Another contract may have a bug of that name.
+        words, shown = ("--mutant", f"{self._contract.name}/{task.mutant}"), list[Shown]()
         left = task.enough or math.inf
         try:
             for forked, cases in ((True, task.cases), (False, task.faults)):

@@ -25,7 +25,7 @@ from holdfast.conformance.cases.values import CaseError, decoded
 from holdfast.conformance.inspection import changing, files, store
 from holdfast.conformance.steps import kind, reported
 from holdfast.reports.evidence.redact import MARK
-from holdfast.vectors.jcs.canaries import spellings
+from holdfast.vectors.canaries import spellings
 
 _COUNT = {"type": "integer", "minimum": 0}
 _MODE = {"pattern": "^[0-7]{4}$"}

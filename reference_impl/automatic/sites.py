@@ -15,29 +15,39 @@ from holdfast.reference_impl.altered import patched
 from holdfast.reference_impl.automatic.operators import Place
 from holdfast.reference_impl.automatic.python import Source, edits
 from holdfast.reference_impl.automatic.reach import Uses, unreached
-from holdfast.reference_impl.registry import package_of
 from holdfast.specs.automatic import Site, load_automatic
 from holdfast.specs.mutants import load_mutants
+from holdfast.specs.registry import installed
 
 ROOT = Path(__file__).parents[1]
 # They speak the protocol, find references by name, and hold a reference's lists to the files of its contract.
 _MACHINERY = frozenset("__init__ __main__ adapter altered answers failpoints registry session terms tracing".split())
 
 
-def files_of(contract: str) -> tuple[Path, ...]:
-    """The modules of a reference, in the order of their names."""
-    package = ROOT / package_of(contract).rpartition(".")[2]
+def files_of(contract: str) -> Mapping[str, Path]:
+    """The modules of a reference as sites name them, below the package that it is in; in the order of their names.
+
+    Of a reference that another distribution brings, its own alone.
+    """
+    here = installed(contract)
     beside = {each.file for each in load_automatic(contract).beside if not each.function}
-    own = sorted(path for path in package.glob("*.py") if path.name not in beside and path.name != "__init__.py")
+    own = [path for path in _modules(contract) if path.name not in beside and path.name != "__init__.py"]
     shared: set[str] = set()
-    waiting = list(own)
+    waiting = list(own) if here.distribution is None else []
     while waiting:
         for name in _shared_imports(waiting.pop()):
             path = ROOT / f"{name}.py"
             if name not in shared and name not in _MACHINERY and path.is_file():
                 shared.add(name)
                 waiting.append(path)
-    return (*own, *(ROOT / f"{name}.py" for name in sorted(shared) if f"{name}.py" not in beside))
+    used = (ROOT / f"{name}.py" for name in sorted(shared) if f"{name}.py" not in beside)
+    return {path.relative_to(here.reference.above.path).as_posix(): path for path in (*own, *used)}
+
+
+def _modules(contract: str) -> list[Path]:
+    """Those of its package, or the one that it is."""
+    path = installed(contract).reference.path
+    return sorted(path.glob("*.py")) or [path.with_suffix(".py")]
 
 
 def _shared_imports(path: Path) -> Iterator[str]:
@@ -48,18 +58,14 @@ def _shared_imports(path: Path) -> Iterator[str]:
                 yield parts[2]
 
 
-def named(path: Path) -> str:
-    """A module's file as sites name it, below the package of references."""
-    return path.relative_to(ROOT).as_posix()
-
-
 def sites_of(contract: str) -> Iterator[Site]:
     """Every site, in the order of files and places. Two edits that make the same source are one site."""
-    sources = {named(path): Source(path.read_bytes()) for path in files_of(contract)}
+    files = files_of(contract)
+    sources = {file: Source(path.read_bytes()) for file, path in files.items()}
     uses = Uses({file: source.tree for file, source in sources.items()})
-    package = ROOT / package_of(contract).rpartition(".")[2]
-    own = [ast.parse(path.read_bytes()) for path in package.glob("*.py")]
-    shared = {file: source.tree for file, source in sources.items() if "/" not in file}
+    modules = _modules(contract)
+    own = [ast.parse(path.read_bytes()) for path in modules]
+    shared = {file: source.tree for file, source in sources.items() if files[file] not in modules}
     idle = unreached(own, shared)
     beside = {(each.file, each.function) for each in load_automatic(contract).beside}
     for file, source in sources.items():
@@ -84,7 +90,7 @@ def _sites_in(contract: str, file: str, source: Source, uses: Uses) -> Iterator[
         yield Site(
             id=f"{file}:{line}:{edit.operator.value}:{ordinals[key]}",
             contract=contract,
-            module="holdfast.reference_impl." + file.removesuffix(".py").replace("/", "."),
+            module=installed(contract).reference.above.module_in(file),
             file=file,
             digest=digest,
             line=line,
@@ -114,7 +120,7 @@ def replaced_by_bugs(contract: str) -> Mapping[str, Mapping[str, tuple[int, ...]
     """
     found: dict[str, dict[str, list[int]]] = {}
     for mutant in load_mutants(contract).planted:
-        places = [patch.lines for patch in patched(mutant.name)]
+        places = [patch.lines for patch in patched(f"{contract}/{mutant.name}")]
         if places and None not in places:
             lines = found[mutant.name] = {}
             for file, numbers in filter(None, places):

@@ -62,6 +62,9 @@ class ContractPin(Form, frozen=True):
     version: Version
     digest: Digest
     cases_digest: Digest
+    distribution: Annotated[
+        Text | None, about("The distribution that brings it, with its version; null for a contract of holdfast.")
+    ] = None
 
 
 class Implementation(Form, frozen=True):

@@ -167,7 +167,7 @@ class ServiceEnvironment:
         partial.replace(self._clock)
 
     def answer(self, method: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The members of the answer to a call of a method of `idempotency-key`. Raises UseError, EndedError."""
+        """The members of the answer to a call of a method of the contract. Raises UseError, EndedError."""
         if method in not_claimed(self._service):
             return {"outcome": "unsupported", "capability": method}
         if method == "submit":

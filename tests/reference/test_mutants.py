@@ -12,6 +12,7 @@ import yaml
 from holdfast.reference_impl import altered
 from holdfast.reference_impl.registry import contract_names
 from holdfast.specs.mutants import declared_names, load_mutants
+from holdfast.specs.registry import Installed, Package
 from holdfast.specs.schema import explain, published_validator
 from tests import warm
 
@@ -45,8 +46,8 @@ def planting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., s
     """Plants patches in a small module; gives the name of the bug."""
     (tmp_path / "shelf").mkdir()
     (tmp_path / "shelf" / "store.py").write_text(SOURCE, encoding="utf-8")
-    monkeypatch.setattr(altered, "_ROOT", tmp_path)
-    monkeypatch.setattr(altered, "contract_folders", lambda: {"shelf": tmp_path})
+    here = Package("shelf", tmp_path / "shelf")
+    monkeypatch.setattr(altered, "contracts", lambda: {"shelf": Installed("shelf", tmp_path, here, here, here)})
 
     def plant(*patches: Mapping[str, str]) -> str:
         altered.patched.cache_clear()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import contract_folders, kept
+from holdfast.specs.loader import kept
+from holdfast.specs.registry import contract_names, folder_of
 from holdfast.specs.yamlfile import read_yaml
 
 
@@ -25,10 +26,10 @@ def _not_read(_path: Path) -> object:
     raise AssertionError("the file was read, although what it says was kept")
 
 
-@pytest.mark.parametrize("name", list(contract_folders()))
+@pytest.mark.parametrize("name", contract_names())
 def test_a_file_is_read_once_and_then_taken_from_what_was_kept(name: str, file: Path) -> None:
     for source in ("contract.yaml", "methods.yaml"):
-        file.write_bytes((contract_folders()[name] / source).read_bytes())
+        file.write_bytes((folder_of(name) / source).read_bytes())
         assert kept(file, read_yaml) == kept(file, _not_read) == read_yaml(file)
 
 

@@ -42,13 +42,13 @@ def drop_case(toy: Spoilt, **changes: str) -> None:
 
 def drop_review(toy: Spoilt, words: str) -> None:
     """The case whose id ends so was not reviewed with TOY-01."""
-    cases = load_lock(toy.folder).reviewed["TOY-01"].cases
+    cases = load_lock(toy.folder, "toy").reviewed["TOY-01"].cases
     reviewed(toy, TOY_01=tuple(case for case in cases if not case.endswith(words)))
 
 
 def reviewed(toy: Spoilt, **changes: tuple[str, ...]) -> None:
     """Other cases that were reviewed with these clauses; `TOY_01` is the clause TOY-01."""
-    lock = load_lock(toy.folder)
+    lock = load_lock(toy.folder, "toy")
     named = {name.replace("_", "-"): cases for name, cases in changes.items()}
     changed = {name: Review(lock.reviewed[name].text, cases) for name, cases in named.items()}
     write_lock(toy.folder, structs.replace(lock, reviewed={**lock.reviewed, **changed}))
@@ -61,7 +61,7 @@ def found(
     **declared: Any,
 ) -> list[str]:
     """What the linter reports."""
-    bugs, reviewed = Mutants("toy", mutants=tuple(mutants), **declared), load_lock(toy.folder).reviewed
+    bugs, reviewed = Mutants("toy", mutants=tuple(mutants), **declared), load_lock(toy.folder, "toy").reviewed
     return lint_contract(toy.read(), mutants=bugs, suite_clauses=suite or {}, reviewed=reviewed)
 
 
@@ -139,7 +139,7 @@ ROWS = {
     "no refusal behind an acceptance": row(lambda t: beside(t, {"call": "put", "expect": {"outcome": "accepted"}})),
     "no review": row(lambda t: drop_review(t, AGAIN), f"{AGAIN}; was not reviewed with clause TOY-01; --update"),
     "a review of nothing proven": row(
-        lambda t: reviewed(t, TOY_05=(*load_lock(t.folder).reviewed["TOY-05"].cases, AGAIN)),
+        lambda t: reviewed(t, TOY_05=(*load_lock(t.folder, "toy").reviewed["TOY-05"].cases, AGAIN)),
         f"{AGAIN}; is reviewed with clause TOY-05, which it does not prove",
     ),
     "no other digest": row(lambda t: t.clause("TOY-02").update(UNSEEN), "listed as not testable"),
@@ -209,4 +209,4 @@ def test_every_problem_is_found_at_once(clean: Spoilt) -> None:
 def test_a_lock_that_is_damaged_or_of_another_contract_is_refused(clean: Spoilt, text: str) -> None:
     (clean.folder / "lock.json").write_text(text)
     with pytest.raises(SpecError, match="expected"):
-        load_lock(clean.folder)
+        load_lock(clean.folder, "toy")

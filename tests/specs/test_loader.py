@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.specs import SpecError, contract_names, load_contract, load_terms, version_of
-from holdfast.specs.loader import contract_folders
+from holdfast.specs.registry import contracts, folder_of
 from holdfast.specs.schema import check_schema
 from holdfast.specs.yamlfile import read_yaml
 from tests.specs.conftest import TOY, Change, Spoilt
@@ -29,7 +29,7 @@ def test_every_published_schema_is_a_schema_and_names_itself(path: Path) -> None
     assert schema["$id"].endswith(f"/{path.name}")
 
 
-@pytest.mark.parametrize("name", [name for name, path in contract_folders().items() if path.parent == SCHEMAS.parent])
+@pytest.mark.parametrize("name", [name for name, one in contracts().items() if one.folder.parent == SCHEMAS.parent])
 def test_every_shipped_contract_can_be_loaded_with_and_without_its_cases(name: str) -> None:
     contract, terms = load_contract(name), load_terms(name)
     # A service is judged by its profile, which no script can follow.
@@ -49,7 +49,7 @@ def test_a_shipped_contract_cannot_be_shadowed(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "rs4a-replay").mkdir()
     (tmp_path / "rs4a-replay" / "contract.yaml").write_text("a: [", encoding="utf-8")
     monkeypatch.setenv("HOLDFAST_SPECS", str(tmp_path))
-    assert contract_folders()["rs4a-replay"] == SCHEMAS.parent / "rs4a-replay"
+    assert folder_of("rs4a-replay") == SCHEMAS.parent / "rs4a-replay"
 
 
 STORE = {"path": "data/store.db", "format": "sqlite"}
@@ -198,7 +198,7 @@ def test_the_digest_covers_terms_and_the_cases_digest_covers_cases(toy: Spoilt) 
     assert toy.read().digest == other_text.digest, "what a report says of a failure binds nobody"
 
 
-@pytest.mark.parametrize("name", list(contract_folders()))
+@pytest.mark.parametrize("name", list(contracts()))
 def test_the_version_is_read_without_the_contract(name: str) -> None:
     assert version_of(name) == load_terms(name).version
 

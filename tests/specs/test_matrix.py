@@ -12,16 +12,16 @@ from msgspec import structs
 
 from holdfast.specs import Contract, load_contract
 from holdfast.specs.cells import cells_of, coverage, covered, fitted, matrix_problems, rows_of
-from holdfast.specs.loader import contract_folders, contract_names
 from holdfast.specs.matrix import FILE, Matrix, Reasoned, Row, load_matrix, written
 from holdfast.specs.mutants import Mutant, Mutants
+from holdfast.specs.registry import contract_names, folder_of
 from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.yamlfile import read_yaml
 from tests.specs.conftest import Spoilt
 
 CASE = "toy/once/a-second-put-of-a-key-is-refused"
 SUITE = {"toy/suite/history": ("TOY-01",)}
-WITH = [name for name in contract_names() if (contract_folders()[name] / FILE).exists()]
+WITH = [name for name in contract_names() if (folder_of(name) / FILE).exists()]
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_every_leaf_reason_and_rival_has_a_cell_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", WITH)
 def test_a_file_is_read_and_written_as_it_stands(name: str) -> None:
-    path: Path = contract_folders()[name] / FILE
+    path: Path = folder_of(name) / FILE
     matrix = load_matrix(name)
     assert matrix is not None
     assert path.read_text(encoding="utf-8") == written(matrix), "run `holdfast lint specs --update`"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import contract_folders, contract_names, read_file
+from holdfast.specs.loader import read_file
 from holdfast.specs.mutants import FILE, Choice, Mutant, Mutants, Patch, load_mutants
+from holdfast.specs.registry import contract_names, folder_of
 from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.yamlfile import read_yaml
 
@@ -70,7 +71,7 @@ def put(folder: Path, text: str) -> Path:
 
 
 def test_a_file_is_read_with_all_its_members(tmp_path: Path) -> None:
-    assert read_file(put(tmp_path, TOY), "planted", Mutants) == READ
+    assert read_file(put(tmp_path, TOY), "planted", Mutants, "toy") == READ
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_a_patch_of_one_change_needs_no_list_and_names_what_it_adds(short: dict[
 
 @pytest.mark.parametrize("name", contract_names())
 def test_a_shipped_file_fits_the_published_schema(name: str) -> None:
-    assert explain(published_validator("planted"), read_yaml(contract_folders()[name] / FILE)) is None
+    assert explain(published_validator("planted"), read_yaml(folder_of(name) / FILE)) is None
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_a_shipped_file_fits_the_published_schema(name: str) -> None:
 def test_a_file_that_is_wrong_is_refused_with_its_name(tmp_path: Path, right: str, wrong: str) -> None:
     path = put(tmp_path, TOY.replace(right, wrong))
     with pytest.raises(SpecError, match=FILE):
-        read_file(path, "planted", Mutants)
+        read_file(path, "planted", Mutants, "toy")
 
 
 def test_a_contract_without_the_file_has_no_mutants(monkeypatch: pytest.MonkeyPatch) -> None:

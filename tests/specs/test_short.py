@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import contract_folders
+from holdfast.specs.registry import contracts
 from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.short import in_full
 from holdfast.specs.yamlfile import parse_yaml, read_yaml
@@ -201,14 +201,14 @@ def test_forms_of_a_contract_are_known_in_all_of_its_files(toy: Spoilt) -> None:
     ("name", "path"),
     [
         (schema, path)
-        for folder in contract_folders().values()
+        for one in contracts().values()
         for schema, pattern in (
             ("cases", "cases/*.yaml"),
             ("neighbours", "neighbours.yaml"),
             ("automatic", "automatic.yaml"),
             ("forms", "forms.yaml"),
         )
-        for path in sorted(folder.glob(pattern))
+        for path in sorted(one.folder.glob(pattern))
     ],
     ids=lambda part: "" if isinstance(part, str) else f"{part.parent.parent.name}/{part.stem}",
 )

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from holdfast.specs.errors import SpecError
+from holdfast.specs.registry import contracts
 from holdfast.vectors.lines import bytes_of, read_lines, with_own_ids
 
 FILE = "fingerprints.jsonl"
@@ -46,11 +46,12 @@ def load() -> tuple[Fingerprint, ...]:
 
     Raises SpecError for a line that does not fit, a repeated id, and no records.
     """
-    found = [folder for folder in files("holdfast.vectors").iterdir() if folder.joinpath("data", FILE).is_file()]
     records: list[Fingerprint] = []
-    for folder in sorted(found, key=lambda each: each.name):
-        place = f"vectors/{folder.name}/data/{FILE}"
-        records += read(folder.joinpath("data", FILE).read_bytes(), place=place)
+    for one in contracts().values():
+        path = one.vectors.path / "data" / FILE
+        # Where other distributions have vectors of their own, no table of holdfast has room for them.
+        if one.distribution is None and path.is_file():
+            records += read(path.read_bytes(), place=f"vectors/{one.vectors.path.name}/data/{FILE}")
     if not records:
         raise SpecError(f"expected vectors in vectors/<contract>/data/{FILE}, found none; reinstall holdfast")
     return with_own_ids(records, FILE)

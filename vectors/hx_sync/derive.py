@@ -16,6 +16,7 @@ import zstandard
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import canonical as rfc8785
 from holdfast.specs.strictjson import loads
+from holdfast.vectors import canaries
 from holdfast.vectors.hx_sync.objects import altering, frames
 from holdfast.vectors.hx_sync.objects import format as envelope
 from holdfast.vectors.hx_sync.objects.drafts import (
@@ -41,7 +42,6 @@ from holdfast.vectors.hx_sync.objects.forms import (
     json_text,
     place,
 )
-from holdfast.vectors.jcs import canaries
 from holdfast.vectors.spelling import checked, encoded, known
 
 _DIGESTED = ("events", "sessions", "artifacts", "pins", "blobs", "tombstones")
@@ -255,7 +255,7 @@ def winner(events: list[Mapping[str, Any]]) -> Mapping[str, Any]:
 def leaks(asked: Mapping[str, Any]) -> list[str]:
     """Which texts can be read: {canaries: [texts], in: any value} -> those that occur in a text of the value, sorted.
 
-    A text of the value is read as it is and as the bytes that it spells, see `holdfast.vectors.jcs.canaries`.
+    A text of the value is read as it is and as the bytes that it spells, see `holdfast.vectors.canaries`.
     """
     known(asked, frozenset({"canaries", "in"}), "a search for leaks")
     return canaries.leaks(asked["canaries"], asked["in"])

@@ -11,10 +11,20 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column, Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, members, out, print_json, stop, table_of
+from holdfast.conformance.cli.console import (
+    Format,
+    OutputFormat,
+    ending,
+    err,
+    members,
+    out,
+    print_json,
+    stop,
+    table_of,
+)
 from holdfast.conformance.cli.explain import described
 from holdfast.conformance.cli.target import known_contracts
-from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.plan import plan_of, usable
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.evidence import EvidenceError, read_evidence
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
@@ -53,8 +63,8 @@ def explain(
     known_contracts([] if contract is None else [contract])
     if (name is None) is (write is None):
         stop(Exit.USAGE, f"expected a name or --write, got {'neither' if name is None else 'both'}")
-    names = contract_names() if contract is None else (contract,)
     with ending(Exit.KIT, SpecError):
+        names = usable()[0] if contract is None else (contract,)
         if write is not None:
             _write(write, [load_contract(each) for each in names])
             return
@@ -152,11 +162,14 @@ def list_(
 ) -> None:
     """List contracts, clauses, cases, methods, reasons, or the categories of `vectors verify`."""
     with ending(Exit.USAGE, SpecError):
-        contracts = [load_contract(name) for name in (contract or contract_names())]
-    rows = _rows(what, contracts)
+        names, unusable = (contract, {}) if contract else usable()
+        rows = _rows(what, [load_contract(name) for name in names])
+    wrong = unusable if what is What.CONTRACTS else {}
     if format_ is Format.JSON:
-        print_json({"list": what.value, "rows": rows})
+        print_json({"list": what.value, "rows": rows, **({"unusable": wrong} if wrong else {})})
         return
+    for name, why in wrong.items():
+        err().print(f"unusable: {name}: {why}", style="yellow")
     if not rows:
         out().print(f"no {what.value}")
         return

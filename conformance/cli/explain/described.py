@@ -14,9 +14,9 @@ from holdfast.conformance.cli.console import as_json, members
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
 from holdfast.specs import Case, Clause, Contract
 from holdfast.specs.faults import FaultCase
-from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Method, Reason
 from holdfast.specs.mutants import FILE, load_mutants
+from holdfast.specs.registry import folder_of
 from holdfast.specs.yamlfile import read_yaml
 
 # The keys of a step, or of a workload's parts, whose value is the name of a method.
@@ -37,7 +37,7 @@ _FITNESS = "proven by `holdfast fitness DSN` of a live surface, and by no run; s
 
 def written(contract: Contract) -> Mapping[str, Any]:
     """The text of contract.yaml, unchanged."""
-    found: Mapping[str, Any] = read_yaml(contract_folders()[contract.name] / "contract.yaml")
+    found: Mapping[str, Any] = read_yaml(folder_of(contract.name) / "contract.yaml")
     return found
 
 
@@ -60,7 +60,7 @@ def clause_data(contract: Contract, clause: Clause) -> dict[str, Any]:
         "clause": clause.id,
         "contract": _full_name(contract),
         **members(clause, "level", "basis", "section", "proof", "text", "harm"),
-        "where": _where(_folder(contract) / "contract.yaml", clause.id),
+        "where": _where(folder_of(contract.name) / "contract.yaml", clause.id),
         **members(clause, "digest", "not_testable"),
         "unbreakable": declared.unbreakable.get(clause.id),
         "cases": [
@@ -73,7 +73,7 @@ def clause_data(contract: Contract, clause: Clause) -> dict[str, Any]:
                 "mutant": mutant.name,
                 "title": mutant.title,
                 "verdict": mutant.must_fail[clause.id],
-                "where": _where(_folder(contract) / FILE, mutant.name),
+                "where": _where(folder_of(contract.name) / FILE, mutant.name),
             }
             for mutant in declared.breaking(clause.id)
         ],
@@ -128,17 +128,13 @@ def reason_data(contract: Contract, reason: Reason) -> dict[str, Any]:
     }
 
 
-def _folder(contract: Contract) -> Path:
-    return contract_folders()[contract.name]
-
-
 def _case_at(contract: Contract, name: str) -> str:
     """Where a script, a fault or a suite test stands."""
     case = contract.case(name)
     if case is not None:
-        return _where(_folder(contract) / "cases" / case.source, name)
+        return _where(folder_of(contract.name) / "cases" / case.source, name)
     if contract.fault(name) is not None:
-        return _where(_folder(contract) / "faults.yaml", name)
+        return _where(folder_of(contract.name) / "faults.yaml", name)
     test = next(test for test, _ in suite_tests(contract.name) if suite_case_id(contract.name, test.__name__) == name)
     path, begins = Path(sys.modules[test.__module__].__file__ or ""), re.compile(rf"\s*(def )?{test.__name__}\s*[(=]")
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)

@@ -22,7 +22,7 @@ from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.conformance.run.engine import Engine
-from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.plan import plan_of, usable
 from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.results import results_of
 from holdfast.conformance.run.settings import RunSettings
@@ -32,7 +32,7 @@ from holdfast.reports.evidence import EvidenceError, Run
 from holdfast.reports.junit import junit_xml
 from holdfast.reports.report import page
 from holdfast.servers.errors import StartError
-from holdfast.specs import Contract, SpecError, contract_names, load_contract
+from holdfast.specs import Contract, SpecError, load_contract
 from holdfast.specs.errors import meant
 
 # What `holdfast verify` writes beside the evidence, and whether it can: asked before the run, written after it
@@ -291,14 +291,15 @@ def record_failure(
 
 def claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:
     """The contracts to run: the requested ones, or all that it claims and this kit knows. Raises NeverStartedError."""
-    known = set(contract_names())
+    known, wrong = usable()
     names = [claim.contract for claim in greeting.claims]
     if len(set(names)) != len(names):
         raise NeverStartedError(f"expected each contract to be claimed once in hello, got {', '.join(sorted(names))}")
     contracts = list(requested) or [load_contract(c.contract) for c in greeting.claims if c.contract in known]
     for claim in greeting.claims:
         if claim.contract not in known:
-            err().print(f"holdfast: the adapter claims {claim.contract}, which this kit does not know", style="yellow")
+            why = f"cannot be used: {wrong[claim.contract]}" if claim.contract in wrong else "this kit does not know"
+            err().print(f"holdfast: the adapter claims {claim.contract}, which {why}", style="yellow")
     if not contracts:
         raise NeverStartedError(
             f"the adapter claims no contract that this kit knows; known: {', '.join(sorted(known))}"

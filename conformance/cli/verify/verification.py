@@ -35,7 +35,7 @@ from holdfast.conformance.verdict import Exit, Verdict, gravest
 from holdfast.reports.evidence import EvidenceError, Run
 from holdfast.reports.plain import plain
 from holdfast.specs import Contract
-from holdfast.specs.loader import contract_folders
+from holdfast.specs.registry import folder_of
 
 # To judge so many cases again takes long enough to say so.
 _MANY = 100
@@ -278,7 +278,6 @@ class Verification:
 
     def _pytest(self) -> int:
         options = self._options
-        folders = contract_folders()
         with tempfile.TemporaryDirectory(prefix="holdfast-pytest-", dir=self._engine.root) as scratch:
             handed = Path(scratch) / "settings.json"
             # It may hold secrets of the config; the folder around it is readable by adapters of other accounts.
@@ -296,7 +295,7 @@ class Verification:
             jobs = options.jobs or default_jobs(1 if is_one else len(cases))
             if jobs > 1:
                 words += ["-p", "xdist.plugin", "-n", str(jobs), "--dist", "worksteal"]
-            words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
+            words += [str(folder_of(contract.name) / "contract.yaml") for contract in self._contracts]
             return own_pytest(Path(scratch), words, self)
 
     def conclude(self, status: int) -> None:

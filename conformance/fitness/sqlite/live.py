@@ -21,7 +21,6 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +29,7 @@ from holdfast.conformance.fitness.model import Dialect, Part, RelationName, Row,
 from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.server import IDENTITY, identity_of_file
 from holdfast.servers.folders import filesystem_of
+from holdfast.specs.registry import folder_of
 from holdfast.specs.yamlfile import read_yaml
 
 _T = TypeVar("_T")
@@ -178,13 +178,12 @@ def in_wal_mode(path: Path) -> bool:
 
 # The prefix of the queries' names in a structure, for the file itself and for the audit's where that is another one.
 AUDIT = "audit"
-_QUERIES = f"{CONTRACT}/fitness/sqlite.yaml"
 
 
 @cache
 def queries() -> Mapping[str, str]:
     """The SQL of each query by its name, from the contract's folder."""
-    data = read_yaml(Path(str(files("holdfast.specs").joinpath(_QUERIES))))
+    data = read_yaml(folder_of(CONTRACT) / "fitness" / "sqlite.yaml")
     return {name: str(query["sql"]) for name, query in data["queries"].items()}
 
 

@@ -25,6 +25,19 @@ from holdfast.conformance.suites.spans import SHARED, near
 from holdfast.vectors.derive import derive
 
 
+def stored_effect(bench: Bench, session: SuiteSession, attempt: str | None) -> tuple[str, Mapping[str, Any], str]:
+    """A request for one effect, and another attempt at it: the method, its arguments and the key of the row.
+
+    By it the kit finds the store that a run used.
+    """
+    nonce = issue(bench, session)
+    if attempt is None:
+        args = request(session, "lamp", nonce=nonce)
+    else:
+        args = request(session, "lamp", nonce=nonce, attempt_id=f"try-{attempt}")
+    return "register", args, str(derive("rs4a.logical_request_key", args))
+
+
 def _counts(session: SuiteSession, worker: int = 0) -> tuple[int, int]:
     state = session.observe("state", worker=worker)
     return len(state["registration"]), len(state["nonce_consume"])
