@@ -58,6 +58,7 @@ class Commands(Group):
         "repro": Entry("again:repro", settings=REST),
         "minimise": Entry("again:minimise", settings=REST),
         "new-adapter": Entry("new_adapter:new_adapter"),
+        "new-contract": Entry("new_adapter:new_contract"),
         "fuzz": Entry("fuzz:fuzz", settings=REST),
         "list": Entry("explain.command:list_"),
         "explain": Entry("explain.command:explain"),

@@ -1,4 +1,4 @@
-"""`holdfast new-adapter`: an adapter to be filled in, in one of five languages."""
+"""`holdfast new-adapter`: an adapter to be filled in, in one of five languages. `holdfast new-contract`: a contract."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import typer
 
 from holdfast.conformance.cli.console import ending, out, stop
 from holdfast.conformance.cli.target import known_contracts
-from holdfast.conformance.starting.write import COMMANDS, LANGUAGES, FolderError, below, is_name, write_adapter
+from holdfast.conformance.starting.write import (
+    COMMANDS,
+    LANGUAGES,
+    FolderError,
+    below,
+    is_name,
+    write_adapter,
+    write_contract,
+)
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import load_contract
 from holdfast.specs.errors import unknown
+from holdfast.specs.registry import NAME, contracts, unusable
 
 
 def new_adapter(
@@ -49,3 +58,21 @@ def new_adapter(
     commands = COMMANDS[lang]
     steps = [f"cd {folder}", *([commands["build"]] if commands["build"] else [])]
     out().print(f"next: {' && '.join(steps)} && holdfast smoke --contract {contract} -- {commands['start']}")
+
+
+def new_contract(
+    name: Annotated[str, typer.Argument(help="of the contract: words in lower case, joined by hyphens")],
+    folder: Annotated[Path, typer.Argument(help="a new or an empty folder")],
+) -> None:
+    """Write a contract of your own as the project of a package: whole, small, and to be changed into yours."""
+    if NAME.fullmatch(name) is None:
+        stop(Exit.USAGE, f"expected a name in lower case, as `counter` or `acme-counter`, got {name!r}")
+    if name in {*contracts(), *unusable()}:
+        stop(Exit.USAGE, f"expected the name of a new contract, got {name!r}, which is installed; choose another one")
+    with ending(Exit.USAGE, FolderError):
+        made = write_contract(name, folder)
+    for path in made:
+        out().print(str(path))
+    commands = ("lint specs", "verify reference", "selfcheck")
+    steps = [f"pip install -e {folder}", *(f"holdfast {command} --contract {name}" for command in commands)]
+    out().print(f"next: {' && '.join(steps)}")

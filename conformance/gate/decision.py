@@ -247,7 +247,8 @@ def parse_requirement(text: str) -> Requirement:
     if name == OF_DOCUMENTS and text.split("/")[1:2] == [Extent.VECTORS.value]:
         profile = text.partition("/vectors")[2].removeprefix("/") or Profile.CORE.value
         if profile not in {*Profile}:
-            raise SpecError(f"--require {text}: expected {name}/vectors, or {name}/vectors/PROFILE of {', '.join(Profile)}")
+            known = ", ".join(Profile)
+            raise SpecError(f"--require {text}: expected {name}/vectors, or {name}/vectors/PROFILE of {known}")
         return Requirement(contract, Extent.VECTORS, profile=profile)
     # A role of that name is meant where the contract has one.
     extent = Extent.CORE if text.endswith(_CORE_SUFFIX) and Extent.CORE.value not in contract.roles else Extent.FULL

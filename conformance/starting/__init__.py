@@ -1,1 +1,1 @@
-"""A new adapter from a template: `holdfast new-adapter`."""
+"""A new adapter or contract from a template: `holdfast new-adapter`, `holdfast new-contract`."""

@@ -1,4 +1,4 @@
-"""A new adapter from a template: what a template says of a contract, and the files that are written."""
+"""A new adapter or contract from a template: what a template says of a contract, and the files that are written."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from typing import Any
 
 import jinja2
 
-from holdfast import requirement
+from holdfast import DISTRIBUTION, __version__, requirement
 from holdfast.specs import Contract, Method
 from holdfast.specs.leaves import resolved
+from holdfast.specs.lint import reviewed_now
+from holdfast.specs.loader import read_contract
+from holdfast.specs.lock import FILE as LOCK
+from holdfast.specs.lock import Lock, write_lock
 from holdfast.specs.model import Group
 
 # What a member is, and what it is called in each language.
@@ -174,7 +178,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,62}")
 
 
 class FolderError(Exception):
-    """The folder cannot take a new adapter; the text says why."""
+    """The folder cannot take what is new; the text says why."""
 
 
 def is_name(text: str) -> bool:
@@ -187,8 +191,18 @@ def write_adapter(
 ) -> list[Path]:
     """Write the files into a folder that is new or empty; their paths. `roles`: only those. Raises FolderError."""
     made = rendered(contract, language, name=name, roles=roles, below=below(folder))
+    must_be_new(folder)
+    return put(folder, made)
+
+
+def must_be_new(folder: Path) -> None:
+    """Raises FolderError for a folder that has something in it."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FolderError(f"expected a new or an empty folder, got {folder}; nothing was written")
+
+
+def put(folder: Path, made: Mapping[str, str]) -> list[Path]:
+    """Write these texts into a folder; their paths. Raises FolderError."""
     try:
         for path, text in made.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -210,15 +224,7 @@ def rendered(
 ) -> dict[str, str]:
     """The text of each file by its path; `below` is the folder's path in its repository."""
     kept = roles or tuple(contract.roles)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FILES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - programs, no pages
-    )
-    environment.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment = _environment()
     said = {
         "contract": contract,
         "methods": [_view(method, language) for method in methods_of(contract, kept)],
@@ -230,11 +236,7 @@ def rendered(
         "holdfast": requirement(contract.extra or ""),
         **COMMANDS[language],
     }
-    found: dict[str, str] = {}
-    for path in sorted((_FILES / language).rglob("*")):
-        if path.is_file() and path.parent.name != "__pycache__":
-            inside = path.relative_to(_FILES / language).as_posix()
-            found[inside.removesuffix(_TEMPLATE)] = _text(environment, f"{language}/{inside}", said)
+    found = {path: _text(environment, name, said) for path, name in templates_in(language).items()}
     for file, place in _COMMON.items():
         found[place] = _text(environment, f"common/{file}", said)
     if language == "python":
@@ -242,6 +244,56 @@ def rendered(
     if language in _CHECKED:
         found[_SCHEMAS] = json.dumps(schemas_of(contract, kept), indent=1, ensure_ascii=False) + "\n"
     return found
+
+
+def templates_in(folder: str) -> dict[str, str]:
+    """The templates in a folder: the path of the file that each makes, and its name."""
+    paths = [path for path in sorted((_FILES / folder).rglob("*")) if path.is_file()]
+    inside = [path.relative_to(_FILES / folder).as_posix() for path in paths if path.parent.name != "__pycache__"]
+    return {name.removesuffix(_TEMPLATE): f"{folder}/{name}" for name in inside}
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FILES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - programs, no pages
+    )
+    environment.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
+    return environment
+
+
+_CONTRACT = "contract"
+# It holds digests of what the others say.
+_MEASURED = "baselines.json"
+
+
+def write_contract(name: str, folder: Path) -> list[Path]:
+    """Write a contract into a folder that is new or empty, as the project of a package; the paths of its files.
+
+    Raises FolderError.
+    """
+    must_be_new(folder)
+    package = f"{name.replace('-', '_')}_contract"
+    environment = _environment()
+    said: dict[str, object] = {
+        "name": name,
+        "package": package,
+        "prefix": name.upper(),
+        "distribution": DISTRIBUTION,
+        "version": __version__,
+    }
+    templates = templates_in(_CONTRACT)
+    measured = templates.pop(f"package/{_MEASURED}")
+    texts = {path: _text(environment, template, said) for path, template in templates.items()}
+    made = put(folder, {path.replace("package/", f"src/{package}/"): text for path, text in texts.items()})
+    data = folder / "src" / package
+    contract = read_contract(data, name)
+    write_lock(data, Lock(name, reviewed_now(contract)))
+    return [*made, data / LOCK, *put(data, {_MEASURED: _text(environment, measured, {**said, "contract": contract})})]
 
 
 def _text(environment: jinja2.Environment, name: str, said: Mapping[str, object]) -> str:
