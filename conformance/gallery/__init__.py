@@ -1,1 +1,1 @@
-"""The gallery: published libraries behind small services, and what `idempotency-key` shows of each."""
+"""The gallery: published libraries behind small services, and what their contract shows of each."""

@@ -1,4 +1,4 @@
-"""What a test of `idempotency-key` did, as a person tells it: client, sink, store and processes, in order."""
+"""What a test of a service did, as a person tells it: client, sink, store and processes, in order."""
 
 from __future__ import annotations
 

@@ -111,7 +111,8 @@ def test_a_server_of_the_users_own_is_used_and_left_as_it_was(tmp_path: Path) ->
 
 def test_secrets_of_the_config_are_not_printed(tmp_path: Path) -> None:
     words = ("--config", "api_token=topsecret-4711", "--config", "dsn=host=nowhere password=hunter2hunter2")
-    adapter = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.baseline_adapter", "accept-all")
+    program = "holdfast.conformance.selfcheck.baseline_adapter"
+    adapter = (sys.executable, "-P", "-m", program, "accept-all", "rs4a-replay")
     done = holdfast("verify", "--contract", "rs4a-replay", "-k", "rp-02", *words, "--", *adapter, folder=tmp_path)
     written = str(lines_of(tmp_path / "holdfast-out" / "run.jsonl.zst"))
     assert done.returncode == 10

@@ -54,6 +54,35 @@ def repository_files() -> tuple[str, ...]:
     return tuple(name for name in names if (ROOT / name).is_file())
 
 
+# Where code that is of no contract names one, and why.
+NAMING = {
+    "conformance/cli/gate.py": "its help names the only documents that can be required",
+    "conformance/cli/vectors/": "`holdfast vectors` is about the documents of one contract",
+    "conformance/gate/documents.py": "so is this part of the gate",
+    "conformance/run/documents.py": "so is what a run of documents says",
+    "conformance/gallery/page.py": "its pages lead to the contract by which libraries are judged",
+    "reference_impl/__main__.py": "`frames` is of one contract",
+    "servers/wires/profile.py": "what the wires are put around keeps one contract",
+    "vectors/record.py": "its vectors are the documents of one contract",
+    "vectors/taxonomy.py": "so are its categories",
+}
+SHIPPED = [path.parent.name for path in (ROOT / "specs").glob("*/contract.yaml")]
+
+
+def test_code_that_is_of_no_contract_names_none() -> None:
+    words = "|".join({*SHIPPED, *(name.replace("-", "_") for name in SHIPPED)})
+    named, owned = re.compile(rf"(?<![\w-])({words})(?![\w-])"), re.compile(rf"(^|/)({words}|entries)/")
+    found = [
+        path
+        for path in repository_files()
+        if path.endswith(".py") and path.split("/")[0] not in ("bench", "docs", "tests") and not owned.search(path)
+        if named.search((ROOT / path).read_text(encoding="utf-8"))
+    ]
+    assert len(SHIPPED) >= 7
+    assert [path for path in found if not path.startswith(tuple(NAMING))] == []
+    assert all(any(path.startswith(place) for path in found) for place in NAMING)
+
+
 def test_the_top_level_is_the_one_of_the_design() -> None:
     found = {name.split("/")[0] for name in repository_files()}
     assert found - USUAL_DOT_FILES <= TOP_LEVEL, f"not of the design: {sorted(found - TOP_LEVEL - USUAL_DOT_FILES)}"

@@ -1,3 +1,3 @@
-"""`tree` is laid over a copy of the kit and tested there."""
+"""`shelf` is a project of its own, which the tests install."""
 
-collect_ignore = ["tree"]
+collect_ignore = ["shelf"]

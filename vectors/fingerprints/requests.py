@@ -88,7 +88,7 @@ _TARGETS = ("lamp", "lump", "Lamp", "a%2Fb", "caf\u00e9", "x/y", "x/y/z")
 
 
 def mesh_base(draw: Draw, number: int) -> dict[str, str]:
-    """The fields of a request of mesh-delivery. `number` makes bases distinct."""
+    """The fields of a request of a mesh. `number` makes bases distinct."""
     kind = draw.one(_KINDS)
     return {
         "envelope_version": str(1 + draw.below(12)),
@@ -102,7 +102,7 @@ def mesh_base(draw: Draw, number: int) -> dict[str, str]:
 
 
 def rs4a_base(draw: Draw, number: int) -> dict[str, str]:
-    """The fields of a submission of rs4a-replay."""
+    """The fields of a submission to a registrar."""
     artifact = draw.digest("artifact")
     return {
         "protocol_version": f"rs4a/0.{draw.below(4)}",

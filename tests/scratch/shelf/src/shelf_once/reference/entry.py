@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.reference_impl.shelf_once.shelf import Service, Store
-
 from holdfast.reference_impl.session import Implementation, OpenRequest, Session, StateWanted
+from shelf_once.reference.shelf import Service, Store
 
 
 @dataclass(frozen=True, slots=True)

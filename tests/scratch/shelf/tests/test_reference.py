@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from holdfast.reference_impl.shelf_once.entry import implementation
+from shelf_once.reference.entry import implementation
 
 from holdfast.reference_impl.answers import Refused
 from holdfast.reference_impl.session import OpenRequest, StateWanted, SurfaceWanted

@@ -1,1 +1,0 @@
-"""shelf-once: what a script cannot say."""

@@ -1,1 +1,0 @@
-"""The contract shelf-once: a shelf on which every name stands once."""
