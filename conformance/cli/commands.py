@@ -29,8 +29,8 @@ SDK = Branch(
     },
 )
 REPORT = Branch(
-    "What a run found, for people: a page, or its data.",
-    {"html": Entry("report:html"), "json": Entry("report:data")},
+    "What a run found, for people: a page, its data, and the versions that it ran with.",
+    {"html": Entry("report:html"), "json": Entry("report:data"), "constraints": Entry("report:constraints")},
 )
 VECTORS = Branch(
     "Canonicalisation vectors (RFC 8785) by the million: generate them, and verify SDKs in any language on them.",

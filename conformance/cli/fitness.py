@@ -34,7 +34,7 @@ from holdfast.conformance.fitness.model import FitnessJudgement, Reason, Standin
 from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
 from holdfast.conformance.fitness.proof import ProofError, proof_json, write
 from holdfast.conformance.fitness.sqlite.live import path_of
-from holdfast.conformance.gate.decision import installed_kit
+from holdfast.conformance.run.kit import installed_kit
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.plain import cut
 from holdfast.servers.janitor import JanitorLostError

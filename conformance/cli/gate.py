@@ -81,6 +81,9 @@ def gate(
     rows: Annotated[
         int, typer.Option(min=1, metavar="N", help="generated rows that a run of `vectors verify` must have")
     ] = 100_000,
+    same_libraries: Annotated[
+        bool, typer.Option("--same-libraries", help="the run must have had the versions of libraries that are here")
+    ] = False,
     max_age: Annotated[str, typer.Option(metavar="D", help="how old the run may be: 30m, 12h, 7d")] = "7d",
     sarif: Annotated[Path | None, typer.Option(help="findings as SARIF 2.1.0 go here")] = None,
     summary: Annotated[
@@ -112,6 +115,7 @@ def gate(
         not_before=_instant(not_before),
         allow_seed=allow_seed,
         allow_excused=allow_excused,
+        same_libraries=same_libraries,
         rows=rows,
     )
     with ending(Exit.USAGE, EvidenceError):

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
+from holdfast import DISTRIBUTION
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cli.console import ending, out, print_json, stop
 from holdfast.conformance.cli.places import put_drawn, unusable_drawn
@@ -67,6 +68,20 @@ def data(
 ) -> Exit:
     """Print the same as JSON (report.schema.json)."""
     print_json(pages.data_of(_report(run, require or [])))
+    return Exit.OK
+
+
+def constraints(
+    run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
+) -> Exit:
+    """Print the versions of holdfast and its libraries in a run, as constraints for `pip install -c`."""
+    with ending(Exit.USAGE, EvidenceError):
+        header = read_evidence(run).header
+    if header is None or not header.kit.libraries:
+        stop(Exit.USAGE, f"{run}: expected a header that names libraries, got none; run again with this holdfast")
+    python = header.environment.get("python", "unknown")
+    pins = sorted(f"{name}=={version}" for name, version in header.kit.libraries.items() if version != "absent")
+    out().print_lines([f"# Python {python}", f"{DISTRIBUTION}=={header.kit.version}", *pins])
     return Exit.OK
 
 
@@ -132,6 +147,7 @@ class _Made:
                 "finished": "" if footer is None else instant_text(footer.finished),
                 "kit": f"{header.kit.name} {header.kit.version}",
                 "digest_of_the_kit": header.kit.digest,
+                "libraries": ", ".join(f"{name} {version}" for name, version in sorted(header.kit.libraries.items())),
             },
             environment={_safe(name): _safe(value) for name, value in header.environment.items()},
             evidence=self.run.digest,

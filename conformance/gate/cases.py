@@ -320,8 +320,9 @@ def _disputed(
             text = f"{planned.id}: recorded is {line.verdict}, {recorded.place}, where it cannot be; run again"
             yield held(ReasonCode.JUDGED_OTHERWISE, text, (planned.id,))
         return
-    same = (recorded.verdict, recorded.silence) == (again.verdict, again.silence)
-    was, found = (f"{each.verdict.value} ({each.place})" if same else each.verdict.value for each in (recorded, again))
+    was, found = (
+        each.verdict.value if each.n is None else f"{each.verdict.value} ({each.place})" for each in (recorded, again)
+    )
     shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {found}"
     text = f"{planned.id}: recorded is {was}, its exchanges {shown}: {again.detail}"
     # Exchanges that do not fit are damage to the evidence, not a fault of the kit.

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast import __version__
 from holdfast.conformance.fitness.model import EvidenceClass, Part
 from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.gate.cases import fitness_clauses, of_cases
@@ -34,15 +33,17 @@ from holdfast.conformance.gate.run import (
     of_baseline,
     of_contract,
     of_file,
+    of_libraries,
     of_name,
     of_parts,
     of_pin,
     of_run,
     of_vectors,
+    other_libraries,
 )
 from holdfast.conformance.run.documents import CONTRACT as OF_DOCUMENTS
 from holdfast.conformance.run.documents import is_of_documents
-from holdfast.conformance.run.kit import kit_digest
+from holdfast.conformance.run.kit import installed_kit
 from holdfast.conformance.run.plan import with_plan
 from holdfast.conformance.verdict import PRECEDENCE, gravest
 from holdfast.reports.evidence import Artefacts, Header, KitIdentity, Run, SeedOrigin, SurfaceLine, seed_of_nonce
@@ -232,11 +233,6 @@ _CORE_SUFFIX = "/core"
 _NOTHING_MORE = Expected()
 
 
-def installed_kit(*contracts: str) -> KitIdentity:
-    """The kit that decides, with the packages that bring these contracts."""
-    return KitIdentity("holdfast", __version__, kit_digest(*contracts))
-
-
 def parse_requirement(text: str) -> Requirement:
     """Read one `--require`: a contract, `/` and roles joined by `+` if some are enough, and `/core`; or documents.
 
@@ -295,6 +291,8 @@ def decide(
             from holdfast.conformance.gate.documents import of_documents
 
             reasons += of_run(run, header, kit=installed, now=now, max_age=max_age)
+            reasons += of_libraries(header, installed, expected)
+            notes += other_libraries(header, installed)
             reasons += of_identity(run, header, expected)
             reasons += of_pin(header, documents[0].contract)
             reasons += foreign_results(run, header)
@@ -309,6 +307,8 @@ def decide(
         reasons.append(held(ReasonCode.NOT_IN_RUN, text))
     if header is not None:
         reasons += of_run(run, header, kit=judging, now=now, max_age=max_age)
+        reasons += of_libraries(header, judging, expected)
+        notes += other_libraries(header, judging)
         reasons += of_parts(run, header)
         reasons += of_identity(run, header, expected)
         reasons += foreign_results(run, header)

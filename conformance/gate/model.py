@@ -79,6 +79,7 @@ class Expected:
     not_before: datetime | None = None
     allow_seed: bool = False
     allow_excused: bool = False
+    same_libraries: bool = False
     rows: int = 100_000
 
 

@@ -1,9 +1,8 @@
 """What a header says of the kit, its contracts and this machine.
 
-The identity of the kit is one digest over everything that can move a verdict.
-
-That is every file of the installed package, with any suffix, and the versions of the libraries that it requires; and so
-of each package of another distribution that brings a contract of the run.
+The identity of the kit is one digest over every file of the installed package, with any suffix, and over each package
+of another distribution that brings a contract of the run; beside it stand the versions of the libraries that they
+require. A gate with other libraries judges the exchanges again, and so sees where these move a verdict.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from holdfast import DISTRIBUTION
-from holdfast.reports.evidence import ContractPin
+from holdfast import DISTRIBUTION, __version__
+from holdfast.reports.evidence import ContractPin, KitIdentity
 from holdfast.specs import Contract, strictjson
 from holdfast.specs.registry import Installed, contracts
 
@@ -33,29 +32,29 @@ _LEFT_OUT = _COMPILED | {"reference_impl"}
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def kit_digest(*names: str) -> str:
-    """The digest of the installed kit, with the packages that bring these contracts, if they are not of holdfast.
+def installed_kit(*names: str) -> KitIdentity:
+    """The installed kit, with the packages that bring these contracts, if they are not of holdfast.
 
-    It is equal for an editable installation and a wheel of the same tree.
+    Its digest is equal for an editable installation and a wheel of the same tree.
     """
     asked = (contracts()[name] for name in sorted({*names} & contracts().keys()))
-    return _digest(tuple(each for each in asked if each.distribution is not None))
+    return _identity(tuple(each for each in asked if each.distribution is not None))
 
 
 @cache
-def _digest(brought: tuple[Installed, ...]) -> str:
+def _identity(brought: tuple[Installed, ...]) -> KitIdentity:
     code, libraries = files_of(files(_PACKAGE)), libraries_of(DISTRIBUTION)
     for each in brought:
-        name, _, installed = str(each.distribution).partition(" ")
+        name = str(each.distribution).partition(" ")[0]
         found = files_of(each.folder, left_out=_COMPILED)
         code |= {f"{each.vectors.name}:{file}": digest for file, digest in found.items()}
-        libraries |= {**libraries_of(name), name: installed}
-    return digest_of(code, libraries)
+        libraries |= libraries_of(name)
+    return KitIdentity(_PACKAGE, __version__, digest_of(code), libraries)
 
 
-def digest_of(code: Mapping[str, str], libraries: Mapping[str, str]) -> str:
-    """The digest over files, as `files_of` gives them, and the versions of libraries by name."""
-    return strictjson.digest({"files": dict(code), "libraries": dict(libraries)})
+def digest_of(code: Mapping[str, str]) -> str:
+    """The digest over files, as `files_of` gives them."""
+    return strictjson.digest({"files": dict(code)})
 
 
 def files_of(package: Traversable, *, left_out: Collection[str] = _LEFT_OUT) -> dict[str, str]:

@@ -9,12 +9,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from holdfast import __version__
 from holdfast.conformance.adapter.worker import Greeting
 from holdfast.conformance.cases.record import CaseResult, Side
 from holdfast.conformance.durability.proving import not_tested, probed
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE
-from holdfast.conformance.run.kit import environment, kit_digest, pin_of
+from holdfast.conformance.run.kit import environment, installed_kit, pin_of
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.settings import Caller, RunSettings
 from holdfast.reports.evidence import (
@@ -23,7 +22,6 @@ from holdfast.reports.evidence import (
     EvidenceWriter,
     Header,
     Implementation,
-    KitIdentity,
     Log,
     Restart,
     Selection,
@@ -51,7 +49,7 @@ def header_of(
     whole = (case.id for contract in contracts for case in plan_of(contract)) if plan is None else plan
     said = None if greeting is None else greeting.implementation
     return Header(
-        kit=KitIdentity("holdfast", __version__, kit_digest(*(contract.name for contract in contracts))),
+        kit=installed_kit(*(contract.name for contract in contracts)),
         contracts=tuple(map(pin_of, contracts)),
         adapter=AdapterIdentity(
             command=settings.adapter,

@@ -48,11 +48,12 @@ Category: TypeAlias = Annotated[str, matching("^[PN][1-9][0-9]?$")]
 
 
 class KitIdentity(Form, frozen=True):
-    """Which holdfast ran; `digest` covers its own code."""
+    """Which holdfast ran; `digest` covers its own code, and packages that bring a contract of the run."""
 
     name: Text
     version: Text
     digest: Digest
+    libraries: Annotated[Mapping[str, Text], about("The versions of the libraries that it ran with, by name.")] = {}
 
 
 class ContractPin(Form, frozen=True):

@@ -27,7 +27,7 @@ KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
 MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAME = "surface.consumed_request"
 REPLAY = load_contract("rs4a-replay")
-REGISTRAR = [Requirement(REPLAY, extent) for extent in Extent]
+REGISTRAR = [Requirement(REPLAY, extent) for extent in (Extent.FULL, Extent.CORE)]
 
 Asked = Callable[..., Any]
 

@@ -103,6 +103,13 @@ def unsupported(bench: Bench) -> Path:
     return bench.run(forced={NONCE: Verdict.UNSUPPORTED})
 
 
+HERE = structs.replace(KIT, libraries={"jsonschema-rs": "0.61.2", "msgspec": "0.22.0"})
+
+
+def with_libraries(bench: Bench) -> Path:
+    return bench.run(kit=structs.replace(KIT, libraries={"jsonschema-rs": "0.60.3", "msgspec": "0.22.0"}))
+
+
 def excused(bench: Bench) -> Path:
     return bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"})
 
@@ -135,6 +142,19 @@ ROWS: dict[str, Any] = {
         "0.0.9, installed is holdfast 0.1.0",
     ),
     "a kit of other files": (Bench.run, {"kit": FRESH}, [R.OTHER_KIT]),
+    "another version of a library": (
+        with_libraries,
+        {"kit": HERE},
+        [],
+        "the run had other libraries: jsonschema-rs 0.60.3 (here 0.61.2); its exchanges were judged again with those "
+        "of here",
+    ),
+    "another version of a library where the same is asked for": (
+        with_libraries,
+        {"kit": HERE, "expected": Expected(same_libraries=True)},
+        [R.OTHER_KIT],
+        "holdfast report constraints",
+    ),
     "a contract that was not run": (
         Bench.run,
         lambda b: {"contract": structs.replace(b.contract, name="tay")},

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from msgspec import structs
 from typer.testing import CliRunner
 
+from holdfast import DISTRIBUTION, __version__
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.reports import report as pages
@@ -102,6 +104,14 @@ def test_a_file_that_is_no_evidence_or_a_place_that_cannot_be_written_is_a_usage
     assert report("html", str(other), "-o", str(tmp_path / "page.html")).exit_code == 64
     assert report("html", str(run_of(bench)), "-o", str(other / "page.html")).exit_code == 64
     assert not (tmp_path / "page.html").exists()
+
+
+def test_the_versions_of_a_run_are_printed_as_constraints(bench: Bench) -> None:
+    done = report("constraints", str(run_of(bench)))
+    assert done.exit_code == 0
+    pins = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+    assert f"jsonschema-rs=={version('jsonschema-rs')}" in pins
+    assert pins[0] == f"{DISTRIBUTION}=={__version__}"
 
 
 def test_a_page_takes_the_place_of_an_older_page_and_of_nothing_else(bench: Bench, tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ from typing import Any
 
 from msgspec import structs
 
-from holdfast import __version__
 from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.documents import CONTRACT, case_of, exit_of_documents, verdict_of
-from holdfast.conformance.run.kit import environment, kit_digest, pin_of
+from holdfast.conformance.run.kit import environment, installed_kit, pin_of
 from holdfast.conformance.run.settings import Caller
 from holdfast.conformance.run.xfail import Applied, Expectation, apply
 from holdfast.conformance.verdict import Exit, FailureMode, Verdict, gravest, gravest_finding
@@ -27,7 +26,6 @@ from holdfast.reports.evidence import (
     EvidenceWriter,
     Header,
     Implementation,
-    KitIdentity,
     Opening,
     Reached,
     Redactor,
@@ -134,7 +132,7 @@ def _header(result: Result, asked: Asked, started: datetime) -> Header:
     left_out = [category for category in Category if category not in result.categories]
     asked_only = " or ".join(category.value for category in result.categories) if left_out else None
     return Header(
-        kit=KitIdentity("holdfast", __version__, kit_digest()),
+        kit=installed_kit(),
         contracts=(pin_of(load_contract(CONTRACT)),),
         adapter=AdapterIdentity(
             command=target.command.words,
