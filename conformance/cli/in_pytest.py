@@ -42,7 +42,7 @@ from holdfast.conformance.run import plugin
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.findings import finding_of, grouped
-from holdfast.conformance.run.plan import PlannedCase, plan_of
+from holdfast.conformance.run.plan import PlannedCase, plan_of, with_plan
 from holdfast.conformance.run.recorder import Recorder, verdict_line
 from holdfast.conformance.run.results import result_of
 from holdfast.conformance.run.settings import RunSettings
@@ -50,7 +50,7 @@ from holdfast.conformance.verdict import REPORTED, Exit, FailureMode, Verdict, e
 from holdfast.reports.evidence import EvidenceError, Exchange, Run, VerdictLine
 from holdfast.reports.plain import disarmed, plain
 from holdfast.servers.errors import StartError
-from holdfast.specs import Contract, SpecError, load_contract
+from holdfast.specs import Contract, SpecError
 from holdfast.specs.model import Level
 
 _HANDED, _DIST = "holdfast_settings", "holdfast_dist"
@@ -99,7 +99,7 @@ def begin(config: pytest.Config) -> None:
     where, faults = config.getoption("holdfast_evidence"), not config.getoption("holdfast_no_faults")
     options = _PytestOptions(**given, evidence=Path(where or DEFAULT_EVIDENCE), faults=faults)
     with _as_usage():
-        contracts = [load_contract(name) for name in known_contracts(options.contract or ())]
+        contracts = [with_plan(name) for name in known_contracts(options.contract or ())]
         options.must_be_publishable()
         if problem := unusable_outputs(options):
             stop(Exit.USAGE, problem)

@@ -73,6 +73,6 @@ def new_contract(
         made = write_contract(name, folder)
     for path in made:
         out().print(str(path))
-    commands = ("lint specs", "verify reference", "selfcheck")
-    steps = [f"pip install -e {folder}", *(f"holdfast {command} --contract {name}" for command in commands)]
+    steps = [f"pip install -e {folder}"]
+    steps += [f"holdfast {command} --contract {name}" for command in ("lint specs", "verify reference", "selfcheck")]
     out().print(f"next: {' && '.join(steps)}")
