@@ -104,7 +104,15 @@ def _writes(path: str) -> sqlite3.Connection | None:
 
 
 def _main(hold: str, *files: str) -> None:
-    held = [_hold(path) or None if hold == Hold.ALL else _writes(path) for path in files]
+    held, gone = [], []
+    for path in files:
+        try:
+            held.append(_hold(path) or None if hold == Hold.ALL else _writes(path))
+        except FileNotFoundError as error:
+            # A journal that its transaction removed since the files were listed.
+            gone.append(error)
+    if gone and not held:
+        raise gone[0]
     print(sum(one is not None for one in held), flush=True)
     sys.stdin.read()
 

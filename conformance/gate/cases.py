@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -31,7 +31,7 @@ from holdfast.conformance.gate.model import (
 from holdfast.conformance.run.judge import Recorded, foreign, judge_case
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests, uncovered
 from holdfast.conformance.steps import kinds
-from holdfast.conformance.verdict import EVENT_KINDS, Exit, FailureMode, Verdict, can_be_excused, exit_of
+from holdfast.conformance.verdict import EVENT_KINDS, REPORTED, Exit, FailureMode, Verdict, can_be_excused, exit_of
 from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
 from holdfast.servers.processors import processors
 from holdfast.specs import Contract
@@ -397,9 +397,8 @@ def of_cases(run: Run, header: Header | None, requirement: Requirement, sides: S
         *(() if header is None else judged_again(requirement, with_result, header, sides)),
         *_clauses(requirement, plan),
     ]
-    beside = [Verdict(line.verdict) for case, line in with_result if case.id in left_out]
-    wrong = sum(not (verdict is Verdict.CONFORMS or verdict.is_incomplete) for verdict in beside)
-    notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, plan, left_out, wrong)]
+    beside = Counter(Verdict(line.verdict) for case, line in with_result if case.id in left_out)
+    notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, plan, left_out, beside)]
     notes += [*_tried(requirement, sides), *_matrix(requirement, with_result)]
     return Findings(tuple(reasons), tuple(notes), left_out)
 
@@ -527,13 +526,14 @@ def _matrix(requirement: Requirement, results: Sequence[tuple[PlannedCase, Verdi
 
 
 def _left_out(
-    requirement: Requirement, plan: Sequence[PlannedCase], left_out: Sequence[str], wrong: int
+    requirement: Requirement, plan: Sequence[PlannedCase], left_out: Sequence[str], beside: Mapping[Verdict, int]
 ) -> Iterator[str]:
     if requirement.roles is not None or requirement.extent is Extent.CORE:
         provoked = " or need provocations" if any(case.provocations for case in plan) else ""
         why = "need provocations" if requirement.roles is None else f"are of other roles{provoked}"
-        found = f"; {wrong} of them do not conform" if wrong else ""
-        yield f"{requirement.name}: {len(left_out)} cases {why} and are left out{found}"
+        found = [f"{beside[each]} {each.value}" for each in REPORTED if each in beside and each is not Verdict.CONFORMS]
+        shown = f"; of them {', '.join(found)}" if found else ""
+        yield f"{requirement.name}: {len(left_out)} cases {why} and are left out{shown}"
 
 
 def fitness_clauses(requirement: Requirement) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from holdfast.conformance.gate.model import Expected, GateReason, ReasonCode, Requirement, held, some_of
 from holdfast.conformance.run.documents import CONTRACT
+from holdfast.conformance.run.kit import pin_of
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of, gravest, gravest_finding
 from holdfast.reports.earlier import PARTIAL, PREVIOUS
@@ -202,13 +203,14 @@ def of_pin(header: Header, contract: Contract) -> Iterator[GateReason]:
         text = f"{contract.name} is required, the run is about {ran}; run with --contract {contract.name}"
         yield held(ReasonCode.NOT_IN_RUN, text)
         return
-    (pin,) = pins
+    (pin,), here = pins, pin_of(contract)
     differing = [
         what
         for what, ran, installed in (
-            ("version", pin.version, contract.version),
-            ("contract", pin.digest, contract.digest),
-            ("cases", pin.cases_digest, contract.cases_digest),
+            ("version", pin.version, here.version),
+            ("contract", pin.digest, here.digest),
+            ("cases", pin.cases_digest, here.cases_digest),
+            ("package", pin.distribution, here.distribution),
         )
         if ran != installed
     ]

@@ -156,7 +156,7 @@ def test_what_somebody_holds_already_is_left_out(tmp_path: Path) -> None:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 10, 100)
         fcntl.lockf(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with locked([path, mine]) as count:
+        with locked([path, mine, tmp_path / "gone"]) as count:
             assert count == 1
             for start in (99, 110):
                 with pytest.raises(BlockingIOError):

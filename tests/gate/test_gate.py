@@ -216,7 +216,7 @@ ROWS: dict[str, Any] = {
         lambda b: b.run(forced={HELD: Verdict.UNSUPPORTED}),
         CORE,
         [],
-        "toy/core: 1 cases need provocations and are left out",
+        "toy/core: 1 cases need provocations and are left out; of them 1 unsupported",
     ),
     "an end that says it is incomplete": (lambda b: ended(b.run(), Exit.INCOMPLETE), {}, [R.NOT_PROVEN]),
     "an end better than its verdicts": (

@@ -116,9 +116,10 @@ class RunProgress:
         parts = [f"{contract}: {self._done[contract]} of {self._totals[contract]} cases"]
         if len(self._totals) > 1:
             parts.append(f"{self._done.total()} of {self._totals.total()} in all contracts")
-        if self._bad:
-            unsupported = f", {self._lacking} of them unsupported" if self._lacking else ""
-            parts.append(f"{self._bad} not conforming{unsupported}")
+        if self._bad > self._lacking:
+            parts.append(f"{self._bad - self._lacking} not conforming")
+        if self._lacking:
+            parts.append(f"{self._lacking} unsupported")
         if self._worked > self._work * _KNOWN:
             elapsed = time.monotonic() - self._began
             parts.append(f"about {duration(elapsed * (self._work - self._worked) / self._worked)} left")
