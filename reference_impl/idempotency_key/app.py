@@ -30,7 +30,7 @@ class Application:
     def app(self) -> FastAPI:
         """The routes."""
         app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-        for path in ("/orders", "/refunds"):
+        for path in ("/orders", "/accounts/{account}/refunds"):
             app.add_api_route(path, self.post, methods=["POST"])
         app.add_api_route("/orders", self.get, methods=["GET"])
         return app

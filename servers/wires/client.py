@@ -30,13 +30,15 @@ class ClientRequest:
     chunked: bool = False
     # Only half of the body is sent, and the client goes away.
     half: bool = False
+    # In what the characters of the headers are bytes.
+    charset: str = "utf-8"
 
     def head(self) -> bytes:
         """Request line and headers."""
         length = ("Transfer-Encoding", "chunked") if self.chunked else ("Content-Length", str(len(self.body)))
         lines = [f"{self.method} {self.target} HTTP/1.1"]
         lines += [f"{name}: {value}" for name, value in (*self.headers, length)]
-        return "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n\r\n"
+        return "\r\n".join(lines).encode(self.charset, "surrogateescape") + b"\r\n\r\n"
 
     def rest(self) -> bytes:
         """The body as it travels."""

@@ -136,6 +136,8 @@ class Service(_Table, frozen=True):
     route: Annotated[Mapping[str, Route], Meta(min_length=1)]
     store: Store = Store()
     credentials: Mapping[str, Headers] = {}
+    # What the service itself calls a and b.
+    names: Mapping[Literal["a", "b"], Words] = {}
     profile: Profile = Profile()
     # Of the file. Its commands are run there.
     folder: str = field(default=".", name="_folder")
@@ -146,6 +148,7 @@ class Service(_Table, frozen=True):
             "profile": msgspec.to_builtins(self.profile),
             "routes": msgspec.to_builtins(self.route),
             "principals": [name for name in PRINCIPALS if name in self.credentials],
+            "names": dict(self.names),
             "wires": self.wires(),
             "faults": self.store.faults(),
         }
@@ -172,7 +175,8 @@ def whole(said: Mapping[str, Any]) -> dict[str, Any]:
     except msgspec.ValidationError as error:
         raise ProfileError(f"[profile]: {error}") from error
     route = {"path": "/", "method": "POST", "key": "required"}
-    return {"routes": {"create": route}, "principals": [], "wires": [], "faults": [], **said, "profile": profile}
+    lists: dict[str, Any] = {name: [] for name in ("principals", "wires", "faults")}
+    return {"routes": {"create": route}, "names": {}, **lists, **said, "profile": profile}
 
 
 def read(path: Path) -> Service:

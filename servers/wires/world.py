@@ -402,7 +402,7 @@ class ServiceEnvironment:
             headers.append((SINK, self.sink.url))
         headers += [("Connection", "close")]
         body = decoded(asked["body"]).replace(_FILL, b"x" * asked.get("fill", 0))
-        target = route.path + (f"?{asked['query']}" if asked.get("query") else "")
+        target = asked.get("path", route.path) + (f"?{asked['query']}" if asked.get("query") else "")
         return ClientRequest(
             asked.get("method") or route.method,
             target,
@@ -410,6 +410,7 @@ class ServiceEnvironment:
             body,
             asked.get("chunked", False),
             asked.get("half", False),
+            "latin-1" if asked.get("latin1") else "utf-8",
         )
 
     # The sink

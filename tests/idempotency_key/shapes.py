@@ -133,7 +133,7 @@ class Shape:
     def do_serve_store(self, do: str) -> None:
         self.fault = do if do in self.faults else "none"
 
-    def do_instance(self, number: int, do: str) -> dict[str, bool]:
+    def do_instance(self, number: int, do: str, under: str = "") -> dict[str, bool]:
         """Its handlers die with it. What they sent to the sink is there."""
         for held in self.begun.values() if do in ("kill", "end") else ():
             if held.request.get("instance", 0) == number:

@@ -219,7 +219,7 @@ class EndsByItself(Shape):
         super().__init__(wires=("sink", "proxy", "process"))
         self.answers, self.seconds, self.started = answers, seconds, 0.0
 
-    def do_instance(self, number: int, do: str) -> dict[str, bool]:
+    def do_instance(self, number: int, do: str, under: str = "") -> dict[str, bool]:
         if do == "start":
             self.answers, self.started = 1e9, self.now
         return {"runs": self.answers > 0 and self.now < self.started + self.seconds}
@@ -244,8 +244,8 @@ class EndsWithItsStore(EndsByItself):
 class EndsSoon(EndsWithItsStore):
     """It ends as soon when it is left alone."""
 
-    def do_instance(self, number: int, do: str) -> dict[str, bool]:
-        found = super().do_instance(number, do)
+    def do_instance(self, number: int, do: str, under: str = "") -> dict[str, bool]:
+        found = super().do_instance(number, do, under)
         self.answers = 0 if do == "start" else self.answers
         return found
 
@@ -270,11 +270,11 @@ class StartsLate(Shape):
         self.profile |= {"lease_s": 2}
         self.running: set[int] = set()
 
-    def do_instance(self, number: int, do: str) -> dict[str, bool]:
+    def do_instance(self, number: int, do: str, under: str = "") -> dict[str, bool]:
         if number not in self.running:
             self.running.add(number)
             self.do_pause(3000)
-        return super().do_instance(number, do)
+        return super().do_instance(number, do, under)
 
     def asked(self, request: Mapping[str, Any], held: Held | None = None) -> dict[str, Any]:
         self.do_instance(request.get("instance", 0), "look")

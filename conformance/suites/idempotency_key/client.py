@@ -7,12 +7,14 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.record import Judgement, NonConformance
-from holdfast.conformance.cases.values import base64url, from_base64url
+from holdfast.conformance.cases.session import START
+from holdfast.conformance.cases.values import base64url, format_instant, from_base64url, parse_instant
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.wires.profile import whole
 
@@ -35,6 +37,11 @@ _LONGEST_S = 75.0
 _UNANSWERED = 3
 # One request of the protocol waits no longer.
 _PAUSE_MS = 20_000
+# A shorter key may stand in a log by chance; of many the first and the last are looked for.
+_SECRET, _SEARCHED = 16, 20
+_YEAR_S = 31_536_000
+# A sweep that runs once a minute has run behind this time.
+_SWEPT_MS = 61_000
 # Between two looks at something that has to come to an end.
 _STEP_MS = 250
 
@@ -102,13 +109,17 @@ class Service:
         self.profile: dict[str, Any] = said["profile"]
         self.routes: dict[str, Any] = said["routes"]
         self.principals: list[str] = said["principals"]
+        self.names: dict[str, str] = said["names"]
         self.wires: list[str] = said["wires"]
         self.faults: list[str] = said["faults"]
         self._count = self._unanswered = 0
+        # How far the clock of the service was moved.
+        self._passed_s = 0.0
         # The most effects that each tag may have, and the answers to the requests with it.
         self._most: dict[str, int] = {}
         self._answers: dict[str, list[Got]] = {}
         self._begun: dict[str, str] = {}
+        self._keys = dict[str, None]()
         # Where a request goes if it does not say so.
         self.route = "create"
         # The instances that have to run, when the last one began, and whether what was done since may end them.
@@ -167,6 +178,7 @@ class Service:
     ) -> dict[str, Any]:
         """A request; `key` may be several lines of the header, or none."""
         lines = [] if key is None else [key] if isinstance(key, str) else list(key)
+        self._keys.update(dict.fromkeys(lines))
         sent = self.body(tag) if body is None else body
         self._most[tag] = max(1, self._most.get(tag, 1))
         self._up.add(more.get("instance", 0))
@@ -303,6 +315,16 @@ class Service:
                 self.bench.fail(
                     "fail_open", f"at the end of the test: the sink took {found} effects, {most} may be there"
                 )
+
+    def keep_secrets(self) -> None:
+        """No log of an instance has a whole key, whatever became of its request and of the store."""
+        keys = [key.strip('" ') for key in self._keys]
+        secret = [key for key in keys if len(key) >= _SECRET and key.isascii()]
+        if not (self.profile["secret"] and "process" in self.wires and secret):
+            return
+        found = self.session.search("logs", [*secret[:_SEARCHED], *secret[_SEARCHED:][-_SEARCHED:]])
+        if logs := sorted({each["path"] for each in found if "/instance-" in each["path"]}):
+            self.wrong("state_leak", f"the log has keys of this test: {', '.join(logs)}")
 
     def rest(self, milliseconds: int) -> None:
         """Let real time pass, in as many requests as it takes."""
@@ -454,6 +476,11 @@ class Service:
             self.one_effect(request["tag"], f"{why}, the clock {step:+g} s", effects)
             if got.reason == "IN_PROGRESS" and not self.means(got, ("DUPLICATE", "UNKNOWN")):
                 self.wrong("over_refusal", f"{why}, the clock {step:+g} s: nothing runs, and the key answers {got}")
+        if self.bench.thorough > 1:
+            # Most sweeps go by real time.
+            self.rest(_SWEPT_MS)
+            self.submit(request)
+            self.one_effect(request["tag"], f"{why}, {_SWEPT_MS / 1000:g} s later", effects)
         if "process" in self.wires and self.profile["durable"]:
             self.begin_again()
             self.submit(request)
@@ -480,11 +507,16 @@ class Service:
         is_over = lease is not None and (lifetime is None or lifetime > lease + 1)
         return is_over and ("clock" in self.wires or lease <= _LONGEST_S)
 
+    def set_clock(self, moment: datetime) -> None:
+        """Set the clock of the service, which can be set."""
+        self.pass_time((moment - parse_instant(self.session.now)).total_seconds() - self._passed_s)
+
     def pass_time(self, seconds: float) -> None:
         """Let time pass, by the clock of the service if it can be set."""
         if "clock" in self.wires:
             self.is_disturbed = True
             self.session.provoke("pass_time", {"ms": round(1000 * seconds)})
+            self._passed_s += seconds
             return
         if seconds > _LONGEST_S:
             self.unsupported(f"{seconds:g} s are too long to wait for, and no clock can be set")
@@ -542,7 +574,9 @@ def service(
     """
     if "submit" in bench.not_claimed:
         raise NonConformance(Judgement(Verdict.UNSUPPORTED, detail=bench.not_claimed["submit"]))
-    with bench.session(config=config, hurried=False) as session:
+    # No calendar turns at a moment that the seed decides.
+    now = format_instant(parse_instant(START) + timedelta(seconds=bench.dice("now").randrange(0, _YEAR_S)))
+    with bench.session(config=config, hurried=False, now=now) as session:
         found = Service(bench, session)
         lives = found.profile["lifetime_s"]
         if lives is not None and lives < _LIVES_S and "clock" not in found.wires and not short:
@@ -556,3 +590,4 @@ def service(
                 found.settle()
             raise
         found.settle()
+        found.keep_secrets()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.suites.idempotency_key.client import (
@@ -24,6 +26,12 @@ _BEHIND = 5
 _HOUR_S, _FARTHEST_S = 3600.0, 1_000_000
 # How many keys are raced for behind their end, by how many requests.
 _RACED, _AT_ONCE = 8, 16
+# How long a retry is waited for while the newer request is held; and shortly before the end of a key, in seconds.
+_ASKED_MS, _BEFORE_END_S = 3000, 1.0
+# One with summer time, and one far from it.
+_ZONES = ("Europe/Berlin", "Asia/Tokyo")
+# So many requests are sent at once.
+_BURST = 64
 _STILL = ("UNKNOWN", "UNAVAILABLE", "DUPLICATE")
 
 
@@ -107,13 +115,15 @@ def _abandoned(s: Service, tag: str, key: str, before: int, why: str) -> None:
 
 @clause("IK-CRASH-3", provocations=("instance",))
 def test_a_damaged_store_is_refused_and_never_made_anew(bench: Bench) -> None:
-    """While no instance runs, all its files are cut, emptied or gone; then each of several alone."""
+    """While no instance runs, all its files are cut, emptied or gone, then each alone; and while one runs."""
     for how in ("cut", "gone", "empty"):
         for alone in range(_damaged(bench, how)):
             _damaged(bench, how, alone)
+        if how != "gone":
+            _damaged(bench, how, runs=True)
 
 
-def _damaged(bench: Bench, how: str, alone: int | None = None) -> int:
+def _damaged(bench: Bench, how: str, alone: int | None = None, *, runs: bool = False) -> int:
     """How many of the files can be damaged alone."""
     with service(bench) as s:
         if "data" not in s.wires:
@@ -124,7 +134,8 @@ def _damaged(bench: Bench, how: str, alone: int | None = None) -> int:
         # A log that is cut may have lost its end, as behind a torn write. What came before that has to be there.
         for _ in range(_BEHIND if how == "cut" else 0):
             s.first(s.tag(), s.key())
-        s.instance("end")
+        if not runs:
+            s.instance("end")
         files = [found for found in s.session.tree("data") if found["kind"] == "file" and found["size"]]
         if not files:
             s.not_reached("there is no file in {data} to damage")
@@ -133,6 +144,8 @@ def _damaged(bench: Bench, how: str, alone: int | None = None) -> int:
         single = single[:_ALONE] if len(files) > 1 else []
         if alone is not None and alone >= len(single):
             return 0
+        if runs:
+            files = [found for found in files if not found["path"].endswith(_BESIDE)]
         struck, which = (files, "all files are") if alone is None else ([single[alone]], f"{single[alone]['path']} is")
         s.is_disturbed = True
         for found in struck:
@@ -140,13 +153,22 @@ def _damaged(bench: Bench, how: str, alone: int | None = None) -> int:
                 s.session.remove(found["path"])
             else:
                 s.session.cut(found["path"], found["size"] // 2 if how == "cut" else 0)
-        if s.instance("start"):
+        if runs or s.instance("start"):
             got = s.submit(s.request(tag, key))
             s.one_effect(tag, f"a retry on a store of which {which} {how}")
             if got.accepted and got.effect == "new":
                 s.fail("fail_open", f"a retry on a store of which {which} {how} was executed")
-            if alone is None and how != "cut":
+            if alone is None and how != "cut" and not runs:
                 s.must_have_lost(got)
+            # What mends a store behind a refusal has forgotten the key all the same.
+            new, other = s.tag(), s.key()
+            for each, used in ((tag, key), (new, other), (tag, key)):
+                s.submit(s.request(each, used))
+                s.one_effect(tag, f"{which} {how}, and the old key is asked again behind a refusal")
+            s.instance("kill")
+            if s.instance("start"):
+                s.submit(s.request(tag, key))
+                s.one_effect(tag, f"{which} {how}, and the instance was started again")
         return len(single)
 
 
@@ -244,23 +266,100 @@ def test_the_window_of_a_broker_outlives_what_was_consumed(bench: Bench) -> None
 
 @clause("IK-RACE-3", "IK-TTL-2", provocations=("hold", "pass_time"))
 def test_a_late_result_never_overwrites_that_of_a_key_that_was_used_again(bench: Bench) -> None:
-    """The first is held beyond the life of its key; the key is used for another payload; then the first goes on."""
+    """The first is held beyond the life of its key; the key is used for another payload; then the first goes on.
+
+    The newer request has ended by then, or still runs.
+    """
     with service(bench, anywhere=True) as s:
         lifetime = s.profile["lifetime_s"]
         s.must_promise(lifetime is not None, "no lifetime is published")
-        old, new, key = s.tag(), s.tag(), s.key()
-        s.hold(old)
-        s.begin("first", s.request(old, key))
-        s.pass_time(lifetime + 1)
-        got = s.submit(s.request(new, key))
-        s.release(old)
-        s.finish("first")
-        if not got.accepted:
-            s.at_most_one(new, "a key whose first request still runs behind its end")
-            return
-        again = s.submit(s.request(new, key))
-        s.one_effect(new, "a key that was used again behind its end")
-        s.retried(got, again, "a retry of the newer request, behind the late result of the older one")
+        for runs in (False, True):
+            old, new, key = s.tag(), s.tag(), s.key()
+            s.hold(old)
+            s.begin(f"old-{runs}".lower(), s.request(old, key))
+            s.pass_time(lifetime + 1)
+            if runs:
+                s.hold(new, when="after")
+            came = s.send("newer", s.request(new, key))
+            got = s.finish("newer") if came != "sink" else None
+            s.release(old)
+            s.finish(f"old-{runs}".lower())
+            if came == "sink":
+                between = s.submit(s.request(new, key, within_ms=_ASKED_MS))
+                if between.accepted or s.is_of_another(new, between):
+                    s.fail(
+                        "fail_open", f"a retry got {between}, the late result of an older request, while its own ran"
+                    )
+                s.release(new)
+                got = s.finish("newer")
+            if got is None or not got.accepted:
+                s.at_most_one(new, "a key whose first request still runs behind its end")
+                return
+            again = s.submit(s.request(new, key))
+            s.one_effect(new, "a key that was used again behind its end")
+            s.retried(got, again, "a retry of the newer request, behind the late result of the older one")
+
+
+@clause("IK-TTL-1", "IK-TTL-4", provocations=("pass_time",))
+def test_no_turn_of_the_calendar_ends_a_key_early(bench: Bench) -> None:
+    """Made just before an hour, a month or a year, and across a change of summer time, in two zones."""
+    with service(bench, short=True) as s:
+        lifetime = s.profile["lifetime_s"]
+        s.must_promise(lifetime is not None, "no lifetime is published")
+        if "process" in s.wires:
+            for number, zone in zip(s.instances, _ZONES, strict=False):
+                s.instance("start", number, under=f"env TZ={zone}")
+        for turn, made_s in _turns(s.session.now, lifetime):
+            s.set_clock(turn + timedelta(seconds=made_s))
+            tag, key = s.tag(), s.key()
+            first = s.first(tag, key)
+            # Behind a change of the zone as well as just before the end.
+            for left in sorted({min(3000.0, lifetime / 2), _BEFORE_END_S}, reverse=True):
+                s.set_clock(turn + timedelta(seconds=made_s + lifetime - left))
+                for number in s.instances:
+                    why = f"made {-made_s:g} s before {turn:%F %T}, {left:g} s before its end, instance {number}"
+                    got = s.submit(s.request(tag, key, instance=number))
+                    s.one_effect(tag, why)
+                    s.retried(first, got, why)
+
+
+def _turns(now: str, lifetime: float) -> list[tuple[datetime, float]]:
+    """Moments at which a calendar turns, and how much later, as seconds, a key is made."""
+    began = datetime.fromisoformat(now)
+    year = began.year + 1
+    sundays = [datetime(year, month, 31, 1, tzinfo=UTC) for month in (3, 10)]
+    changes = [day - timedelta(days=(day.weekday() + 1) % 7) for day in sundays]
+    plain = [(year, 1, 10, 7), (year, 2, 1, 0), (year, 3, 1, 0), (year + 1, 1, 1, 0)]
+    found = [(datetime(*moment, tzinfo=UTC), -0.5) for moment in plain]
+    # It ends half an hour behind the change, and half of its life behind it.
+    found += [(turn, made) for turn in changes for made in (1800.0 - lifetime, -lifetime / 2)]
+    return sorted(found, key=lambda each: each[0] + timedelta(seconds=each[1]))
+
+
+@clause("IK-STORE-5", "IK-LOAD-1", "IK-TTL-1")
+def test_a_key_is_kept_beside_many_others(bench: Bench) -> None:
+    """As many requests as the contract says; then the first key, one from among them, and the last."""
+    with service(bench) as s:
+        if not s.is_new:
+            s.unsupported("the store is that of other users too")
+        many = round(int(bench.contract.parameters["many_keys"].value or 0) * bench.thorough)
+        numbers, kept = s.instances, list[tuple[str, str, Got]]()
+        for first in range(0, many, _BURST):
+            pairs = [(s.tag(), s.key()) for _ in range(min(_BURST, max(2, many - first)))]
+            found = s.burst(
+                [
+                    s.request(tag, key, instance=numbers[at % len(numbers)], within_ms=20_000)
+                    for at, (tag, key) in enumerate(pairs)
+                ]
+            )
+            kept += [(*pair, got) for pair, got in zip(pairs, found, strict=True) if got.accepted]
+        if len(kept) < many // 2:
+            s.not_reached(f"of {many} requests {len(kept)} were accepted")
+        for tag, key, first_got in (*kept[:_BURST:8], kept[len(kept) // 2], kept[-1]):
+            why = f"a retry behind {many} requests with other keys"
+            got = s.submit(s.request(tag, key))
+            s.one_effect(tag, why)
+            s.retried(first_got, got, why)
 
 
 @clause("IK-LOAD-1", "IK-ONCE-2")

@@ -17,6 +17,8 @@ _HOSTILE = (
 # Equal in CRC-32, FNV-1a and the hash of Java, whatever stands behind both; and equal as numbers.
 _COLLIDING = (("Aa", "BB"), ("plumless", "buckeroo"), ("costarring", "liquid"), ("declinate", "macallums"))
 _NUMBERS = (("1000", "1e3"), ("007", "7"), ("1.0", "1"), ("0x10", "16"))
+# Bytes that are no UTF-8: what decodes them may make one text of each two. As ISO 8859-1.
+_NO_UTF8 = (("\xfc", "\xf6"), ("\xc3(", "\xe2("), ("\xed\xa0\x80", "\xed\xa0\x81"))
 # Lengths at which columns and buffers end.
 _ENDS = (36, 64, 128, 255, 256, 512)
 
@@ -155,6 +157,26 @@ def _is_new(s: Service, tag: str, got: Got, what: str, *alike: Mapping[str, Any]
     s.one_effect(tag, f"the request with {what}")
 
 
+@clause("IK-KEY-4", "IK-KEY-2")
+def test_keys_whose_bytes_are_no_utf_8_are_refused_or_two(bench: Bench) -> None:
+    """Two keys that differ in such bytes alone."""
+    with service(bench) as s:
+        s.must_promise(s.profile["key_syntax"] != "uuid", "a key is a UUID, which is ASCII")
+        for pair in _NO_UTF8:
+            stem, asked = s.session.rand(pair[0]), list[Mapping[str, Any]]()
+            for text in [f"{each}{stem}" for each in pair if s.is_key(f"{each}{stem}")]:
+                tag = s.tag()
+                got = s.submit(s.request(tag, s.spelt(text), latin1=True))
+                if s.means(got, (*_REFUSED, "OTHER", "NO_ANSWER")):
+                    # A server may take no such header at all.
+                    s.no_effect(tag, f"the key {text!r}, which was refused")
+                    continue
+                if s.profile["key_syntax"] == "sf":
+                    s.refused(got, _REFUSED, f"the key {text!r}, which is no String")
+                _is_new(s, tag, got, f"the key {text!r}", *({**each, "keys": [text]} for each in asked))
+                asked.append(s.request(tag, text, latin1=True))
+
+
 @clause("IK-KEY-4", "IK-KEY-5")
 def test_a_key_beyond_the_published_rule_is_refused_and_never_cut(bench: Bench) -> None:
     """One character more than the longest; for a UUID what is none."""
@@ -188,12 +210,15 @@ def test_no_delimiter_makes_two_pairs_of_scope_and_key_one(bench: Bench) -> None
         s.must_promise(s.profile["key_syntax"] != "uuid", "a key is a UUID, which holds no delimiter but its own")
         names = [name for name, route in s.routes.items() if route["key"] != "ignored"]
         # What may stand before a key inside a store: a principal, a route and its path.
-        befores = ["a", "b", *(route["path"] for route in s.routes.values()), *names]
+        befores = ["a", "b", *(route["path"] for route in s.routes.values()), *names, *s.names.values()]
         # Without a principal in the scope, the key of the other one is the same key.
         asking = ("a", "b") if "b" in s.principals and "principal" in s.profile["scope"] else ("a",)
         for between in (":", "/", "|", " ", ",", "-", "_", "#", "."):
             stem = s.session.rand(between)
-            texts = [stem, *(f"{before}{between}{stem}" for before in dict.fromkeys(befores)), f"{stem}{between}"]
+            # Where the name of a principal is that of another one and more, this more as well.
+            more = [name.partition(f"{other}{between}")[2] for name in s.names.values() for other in s.names.values()]
+            known = dict.fromkeys([*befores, *filter(None, more)])
+            texts = [stem, *(f"{before}{between}{stem}" for before in known), f"{stem}{between}"]
             asked: list[str] = []
             # A blank at the end of a header is no part of it.
             for text in [text for text in texts if text == text.strip() and s.is_key(text)]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast.conformance.attacks import clause
@@ -52,12 +52,15 @@ def test_another_resource_does_not_get_this_ones_answer(bench: Bench) -> None:
             _queries(s)
         if "content_type" in covered:
             changes.append(("another type of content", {"content_type": "text/plain"}))
+            _types(s)
+        told_apart = "route" in s.profile["scope"] or "path" in covered
+        if told_apart:
+            _paths(s)
         s.must_promise(changes, "there is no other route, and the fingerprint has neither query nor type of content")
         for what, more in changes:
             before = s.effects(tag)
             got = s.submit(s.request(tag, key, **more))
             if got.accepted and got.effect == "prior":
-                told_apart = "route" in s.profile["scope"] or "path" in covered
                 chosen = f": {DECLARED}" if "route" in more and not told_apart else ""
                 s.fail("fail_open", f"{what} got the answer of another request{chosen}")
             if got.accepted and "route" not in more:
@@ -67,23 +70,43 @@ def test_another_resource_does_not_get_this_ones_answer(bench: Bench) -> None:
                 s.refused(got, ("MISMATCH", "DUPLICATE") if s.choice else ("MISMATCH",), what)
 
 
+def _paths(s: Service) -> None:
+    """Paths with another number in one place, such as that of another account. None of them may be there."""
+    for name, route in s.routes.items():
+        parts = route["path"].split("/")
+        for at in [at for at, part in enumerate(parts) if part.isdecimal() and route["key"] != "ignored"]:
+            path = "/".join([*parts[:at], str(int(parts[at]) + 1), *parts[at + 1 :]])
+            tag, key = s.tag(), s.key()
+            s.first(tag, key, route=name)
+            s.may_have(tag, 2)
+            got = s.submit(s.request(tag, key, route=name, path=path))
+            if got.accepted and got.effect == "prior":
+                s.fail("fail_open", f"the path {path} got the answer of {route['path']}")
+            s.one_effect(tag, f"the path {path} with the key of {route['path']}", 2 if got.accepted else 1)
+
+
 def _queries(s: Service) -> None:
     """Queries that parsers take for one: with a semicolon, a broken escape, names in another order."""
-    for one, other in (
-        ("to=ann;x", "to=bob;x"),
-        ("a=%zz", "a=%zy"),
-        ("a=1&a=2", "a=2&a=1"),
-        ("a", "a="),
-        ("A=1", "a=1"),
-    ):
+    pairs = (("to=ann;x", "to=bob;x"), ("a=%zz", "a=%zy"), ("a=1&a=2", "a=2&a=1"), ("a", "a="), ("A=1", "a=1"))
+    _are_two(s, "query", pairs)
+
+
+def _types(s: Service) -> None:
+    """Types of content whose parameters say what the body means."""
+    pairs = [("application/json; profile=refund", "application/json; profile=charge")]
+    _are_two(s, "content_type", [*pairs, ("text/plain; charset=latin-1", "text/plain; charset=cp437")])
+
+
+def _are_two(s: Service, name: str, pairs: Iterable[tuple[str, str]]) -> None:
+    for one, other in pairs:
         tag, key = s.tag(), s.key()
-        if not s.submit(s.request(tag, key, query=one)).accepted:
-            s.no_effect(tag, f"the query {one!r}, which was refused")
+        if not s.submit(s.request(tag, key, None, **{name: one})).accepted:
+            s.no_effect(tag, f"the {name} {one!r}, which was refused")
             continue
-        got = s.submit(s.request(tag, key, query=other))
-        s.one_effect(tag, f"the query {other!r} with the key of {one!r}")
+        got = s.submit(s.request(tag, key, None, **{name: other}))
+        s.one_effect(tag, f"the {name} {other!r} with the key of {one!r}")
         if got.accepted:
-            s.fail("fail_open", f"the query {other!r} got the answer to {one!r}")
+            s.fail("fail_open", f"the {name} {other!r} got the answer to {one!r}")
 
 
 @clause("IK-FP-3")

@@ -168,15 +168,17 @@ def _endings(answers: str) -> list[tuple[int, bytes, dict[str, str]]]:
 
 @clause("IK-RESP-2")
 def test_a_cookie_of_the_first_caller_is_not_replayed(bench: Bench) -> None:
-    """The handler sets a session's cookie."""
+    """The handler sets a session's cookie, with a success and with each error that is final."""
     with service(bench) as s:
-        tag, key = s.tag(), s.key()
-        s.ending(tag, headers={"Set-Cookie": f"session={s.session.rand('cookie')}"})
-        s.first(tag, key)
-        got = s.submit(s.request(tag, key))
-        if got.header("Set-Cookie") is not None:
-            s.wrong("wrong_reason", "a retry got the cookie of the first caller")
-        s.one_effect(tag, "a request whose answer sets a cookie")
+        for status in (201, *(s.profile["final"] if s.profile["handler"] == "inside" else ())):
+            tag, key = s.tag(), s.key()
+            s.ending(tag, status=status, headers={"Set-Cookie": f"session={s.session.rand(f'cookie {status}')}"})
+            s.first(tag, key)
+            for principal in {"a", "again"}.intersection(s.principals) or ("a",):
+                got = s.submit(s.request(tag, key, principal=principal))
+                if got.header("Set-Cookie") is not None:
+                    s.wrong("wrong_reason", f"a retry got the cookie of the first caller (status {status})")
+            s.one_effect(tag, f"a request whose answer sets a cookie (status {status})")
 
 
 @clause("IK-RESP-3")
@@ -192,6 +194,22 @@ def test_a_final_error_is_replayed_like_a_success(bench: Bench) -> None:
             for _ in range(3):
                 s.retried(first, s.submit(s.request(tag, key)), f"a retry of a request that ended with {status}")
             s.one_effect(tag, f"a request that ended with {status}")
+        if s.profile["duplicate"] != "replay":
+            return
+        largest = s.profile["largest_answer"] or _LARGE
+        endings = [each for each in _endings(s.profile["answers"]) if 0 < len(each[1]) <= largest]
+        for number, (_, body, headers) in enumerate(endings):
+            tag, key, status = s.tag(), s.key(), s.profile["final"][number % len(s.profile["final"])]
+            s.ending(tag, status=status, body=body, headers=headers)
+            first = s.first(tag, key)
+            got = s.submit(s.request(tag, key))
+            why = f"a retry of a request that ended with {status} and answer {number}"
+            s.same(first, got, why)
+            for name in s.profile["headers"]:
+                if first.header(name) != got.header(name):
+                    was, now = first.header(name), got.header(name)
+                    s.wrong("wrong_reason", f"{why}: {name} was {was!r}, and is {now!r}")
+            s.one_effect(tag, why)
 
 
 # What handlers answer behind an effect that nobody knows of.
@@ -247,10 +265,10 @@ def _waiter(s: Service) -> None:
 
 @clause("IK-RESP-6")
 def test_an_answer_that_is_too_large_to_store_does_not_free_the_key(bench: Bench) -> None:
-    """As many bytes as the profile's limit, and one more; without a limit half a megabyte, 2 and 6."""
+    """As many bytes as the profile's limit, and one more; without a limit half a megabyte, 2, 6 and 12."""
     with service(bench) as s:
         limit = s.profile["largest_answer"]
-        for size in (500_000, 2 << 20, 6 << 20) if limit is None else (limit, limit + 1):
+        for size in (500_000, 2 << 20, 6 << 20, 12 << 20) if limit is None else (limit, limit + 1):
             tag, key = s.tag(), s.key()
             s.ending(tag, size=size)
             first = s.submit(s.request(tag, key))
