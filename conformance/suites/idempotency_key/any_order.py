@@ -13,8 +13,9 @@ from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.model import Call, Observation, Outcome
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.record import Judgement, NonConformance
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.idempotency_key.client import Service
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 
 _HISTORIES, _STEPS, _TRIALS = 2, 45, 6
 # Few of each, so that they meet.
@@ -75,6 +76,7 @@ class KeyHistory(HistoryModel[Keys]):
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        service.must_live()
         service.must_promise(service.names_effects, "no answer names the effect of its handler")
         self._keys = [service.key() for _ in range(_KEYS)]
         self._tags = [service.tag() for _ in range(_BODIES if not service.choice else 1)]
@@ -119,6 +121,12 @@ class KeyHistory(HistoryModel[Keys]):
         elif call.row == "restart":
             self._service.begin_again(str(call.about), call.args["number"])
 
+    def after(self, call: Call, answer: Answer | None) -> None:
+        """No answer is neither a refusal nor a replay."""
+        silent = {"HANG": FailureMode.HANG, "NO_ANSWER": FailureMode.EOF}.get((answer and answer.reason) or "")
+        if silent is not None:
+            raise NonConformance(Judgement(Verdict.NO_VERDICT, silent, f"no answer to a request with {call}"))
+
     def features(self, state: Keys, what: Call | Observation) -> Iterable[str]:
         """How a request is related to what is there."""
         if isinstance(what, Call) and what.row == "submit":
@@ -128,7 +136,7 @@ class KeyHistory(HistoryModel[Keys]):
     def outcomes(self, state: Keys, call: Call, seen: Any) -> Iterable[Outcome[Keys]]:
         """What the profile and the clauses allow."""
         if call.row != "submit":
-            yield state_after(state, call)
+            yield Outcome("done", state.later(call.args.get("ms", 0)))
             return
         record, tag = state.at(call.about), call.args["tag"]
         if record is None or record.may_be_gone:
@@ -138,26 +146,24 @@ class KeyHistory(HistoryModel[Keys]):
         if record is None:
             return
         if record.tag != tag:
-            yield from self._refused("mismatch", state)
+            yield from self._refused(("mismatch",), state)
         elif self._service.profile["duplicate"] == "replay":
             yield Outcome("accepted prior", state, {"status": record.status, "body": record.body})
         else:
-            yield from self._refused("duplicate", state)
+            yield Outcome("accepted prior", state)
+            yield from self._refused(("duplicate",), state)
+        if record.may_be_gone:
+            yield from self._refused(("malformed", "mismatch", "duplicate"), state)
 
-    def _refused(self, reason: str, state: Keys) -> Iterator[Outcome[Keys]]:
-        codes = self._service.profile["codes"]
+    def _refused(self, reasons: Sequence[str], state: Keys) -> Iterator[Outcome[Keys]]:
         # A profile may give several reasons one status.
-        alike = [name for name, status in codes.items() if status is not None and status == codes[reason]]
-        yield from (Outcome(f"refused {name.upper()}", state) for name in dict.fromkeys([reason, *alike]))
+        codes = self._service.profile["codes"]
+        alike = [name for name, status in codes.items() if status in [codes[each] for each in reasons] and status]
+        yield from (Outcome(f"refused {name.upper()}", state) for name in dict.fromkeys([*reasons, *alike]))
 
     def observations(self, state: Keys) -> Iterable[Observation]:
         """The effects at the sink."""
         yield Observation("effects", {"tags": dict(state.effects)}, otherwise="fail_open")
-
-
-def state_after(state: Keys, call: Call) -> Outcome[Keys]:
-    """What a step of the clock or a restart leaves."""
-    return Outcome("done", state.later(call.args["ms"]) if call.row == "pass time" else state)
 
 
 @clause("IK-ONCE-2", "IK-ONCE-3", "IK-SCOPE-1", "IK-FP-1", "IK-TTL-1", "IK-TTL-2")

@@ -558,6 +558,12 @@ class Service:
         """End the test: the service has no wire for it."""
         raise NonConformance(Judgement(Verdict.UNSUPPORTED, detail=why))
 
+    def must_live(self) -> None:
+        """End the test as unsupported where a key may be over while it runs."""
+        lives = self.profile["lifetime_s"]
+        if lives is not None and lives < _LIVES_S and "clock" not in self.wires:
+            self.unsupported(f"keys live {lives:g} s, and may be over while this runs: {{clock}} would stand still")
+
     def must_promise(self, holds: object, why: str) -> None:
         """End the test as unsupported where the profile does not promise what it is about: nothing is shown then."""
         if not holds:
@@ -578,9 +584,8 @@ def service(
     now = format_instant(parse_instant(START) + timedelta(seconds=bench.dice("now").randrange(0, _YEAR_S)))
     with bench.session(config=config, hurried=False, now=now) as session:
         found = Service(bench, session)
-        lives = found.profile["lifetime_s"]
-        if lives is not None and lives < _LIVES_S and "clock" not in found.wires and not short:
-            found.unsupported(f"keys live {lives:g} s, and may be over while this runs: {{clock}} would stand still")
+        if not short:
+            found.must_live()
         if anywhere and found.routes.get("other", {}).get("key", "ignored") != "ignored":
             found.route = "create" if session.rand("route") < "8" else "other"
         try:

@@ -125,45 +125,48 @@ def test_what_is_replayed_is_the_stored_result(bench: Bench) -> None:
     """Status, headers, and each byte of the body, also where only one of the clients takes gzip."""
     with service(bench) as s:
         s.must_promise(s.profile["duplicate"] == "replay", "no answer is replayed")
-        largest = s.profile["largest_answer"] or _LARGE
-        endings = [each for each in _endings(s.profile["answers"]) if len(each[1]) <= largest]
-        for number, (status, body, headers) in enumerate(endings):
-            tag, key = s.tag(), s.key()
-            s.ending(tag, status=status, body=body, headers=headers)
-            packs: dict[str, Any] = {"headers": [["Accept-Encoding", "gzip"]]} if len(body) >= _PACKED else {}
-            first = s.first(tag, key, **packs)
-            for more in ({}, packs):
-                got = s.submit(s.request(tag, key, **more))
-                s.same(first, got, f"answer {number}")
-                for name in s.profile["headers"]:
-                    if more == packs and first.header(name) != got.header(name):
-                        was, now = first.header(name), got.header(name)
-                        s.wrong("wrong_reason", f"answer {number}: {name} was {was!r}, and is {now!r}")
-            s.one_effect(tag, f"answer {number}")
+        for number, (status, body, headers) in enumerate(_endings(s)):
+            _is_replayed(s, f"answer {number}", status, body, headers)
 
 
-def _endings(answers: str) -> list[tuple[int, bytes, dict[str, str]]]:
+def _is_replayed(s: Service, which: str, status: int, body: bytes, headers: dict[str, str]) -> None:
+    """An answer as it was: each byte, and the headers that the profile names."""
+    tag, key = s.tag(), s.key()
+    s.ending(tag, status=status, body=body, headers=headers)
+    packs: dict[str, Any] = {"headers": [["Accept-Encoding", "gzip"]]} if len(body) >= _PACKED else {}
+    first = s.first(tag, key, **packs)
+    for more in ({}, packs):
+        got = s.submit(s.request(tag, key, **more))
+        s.same(first, got, which)
+        for name in s.profile["headers"]:
+            if more == packs and first.header(name) != got.header(name):
+                was, now = first.header(name), got.header(name)
+                s.wrong("wrong_reason", f"{which}: {name} was {was!r}, and is {now!r}")
+    s.one_effect(tag, which)
+
+
+def _endings(s: Service) -> list[tuple[int, bytes, dict[str, str]]]:
+    """Answers of each kind that the profile promises to keep."""
+    answers, largest = s.profile["answers"], s.profile["largest_answer"] or _LARGE
     found: list[tuple[int, bytes, dict[str, str]]] = [
         (200, b'{"list":[%s0]}' % (b"17," * _PACKED), {}),
         (201, b'{"a": 1.0, "b":[1e2,9007199254740993], "c": "\\u00e9 / \\/"}', {"Location": "/orders/17"}),
         (200, b'{"z":1,"a":2}', {"ETag": '"abc"', "Link": '</a>; rel="next"\n</b>; rel="prev"'}),
         (200, b'{"n":0.1,"big":123456789012345678901234567890}', {}),
     ]
-    if answers == "json":
-        return found[:2]
-    found += [
+    of_text = [
         (200, b'\n {"a":1} \n', {}),
         (200, "na\u00efve \U0001f600".encode(), {"Content-Type": "text/plain; charset=utf-8"}),
         (202, b"", {"Content-Type": "text/plain"}),
         (204, b"", {}),
     ]
-    if answers == "bytes":
-        found += [
-            (200, _BINARY, {"Content-Type": "application/octet-stream"}),
-            (200, b"\xff\xfe\x00", {"Content-Type": "text/plain"}),
-            (201, b"x" * _LARGE, {"Content-Type": "text/plain"}),
-        ]
-    return found
+    of_bytes = [
+        (200, _BINARY, {"Content-Type": "application/octet-stream"}),
+        (200, b"\xff\xfe\x00", {"Content-Type": "text/plain"}),
+        (201, b"x" * _LARGE, {"Content-Type": "text/plain"}),
+    ]
+    kinds = {"json": found[:2], "text": [*found, *of_text], "bytes": [*found, *of_text, *of_bytes]}
+    return [each for each in kinds[answers] if len(each[1]) <= largest]
 
 
 @clause("IK-RESP-2")
@@ -194,22 +197,10 @@ def test_a_final_error_is_replayed_like_a_success(bench: Bench) -> None:
             for _ in range(3):
                 s.retried(first, s.submit(s.request(tag, key)), f"a retry of a request that ended with {status}")
             s.one_effect(tag, f"a request that ended with {status}")
-        if s.profile["duplicate"] != "replay":
-            return
-        largest = s.profile["largest_answer"] or _LARGE
-        endings = [each for each in _endings(s.profile["answers"]) if 0 < len(each[1]) <= largest]
-        for number, (_, body, headers) in enumerate(endings):
-            tag, key, status = s.tag(), s.key(), s.profile["final"][number % len(s.profile["final"])]
-            s.ending(tag, status=status, body=body, headers=headers)
-            first = s.first(tag, key)
-            got = s.submit(s.request(tag, key))
-            why = f"a retry of a request that ended with {status} and answer {number}"
-            s.same(first, got, why)
-            for name in s.profile["headers"]:
-                if first.header(name) != got.header(name):
-                    was, now = first.header(name), got.header(name)
-                    s.wrong("wrong_reason", f"{why}: {name} was {was!r}, and is {now!r}")
-            s.one_effect(tag, why)
+        for number, (_, body, headers) in enumerate(_endings(s) if s.profile["duplicate"] == "replay" else ()):
+            status = s.profile["final"][number % len(s.profile["final"])]
+            if body:
+                _is_replayed(s, f"answer {number} with the status {status}", status, body, headers)
 
 
 # What handlers answer behind an effect that nobody knows of.
