@@ -76,6 +76,17 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
     NaN or Infinity, integers beyond 2^53, nesting deeper than `max_depth` (at most
     MAX_DEPTH), or anything after the value.
     """
+    return _loaded(data, max_depth)[0]
+
+
+def parsed(data: bytes | str) -> tuple[Any, bool]:
+    """One I-JSON value, and whether `data` is its RFC 8785 form. Raises StrictJsonError as `loads` does."""
+    value, is_canonical = _loaded(data, MAX_DEPTH)
+    return value, is_canonical or canonical(value) == (data if isinstance(data, bytes) else data.encode())
+
+
+def _loaded(data: bytes | str, max_depth: int) -> tuple[Any, bool]:
+    """The value, and whether it showed that the text is its RFC 8785 form."""
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
@@ -84,12 +95,15 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
         raise StrictJsonError("starts with a byte order mark")
     # Counting brackets as text bounds the depth from above; only suspicious texts pay for the exact count.
     suspicious = text.count("[") + text.count("{") > max_depth
-    # Most texts that the kit reads are their own RFC 8785 form. A plain value of such a text shows that no member came
-    # twice, no surrogate was alone, and each number is one of I-JSON.
+    # Most texts that the kit reads are their own RFC 8785 form, or a common other one. A plain value whose form is the
+    # text shows that no member came twice, no surrogate was alone, and each number is one of I-JSON.
     with contextlib.suppress(msgspec.DecodeError, UnicodeError, RecursionError):
         value = _read(text)
-        if _is_plain(value) and _plainly(value) == text.encode() and (not suspicious or _deepest(value) <= max_depth):
-            return value
+        if _is_plain(value) and (not suspicious or _deepest(value) <= max_depth):
+            if (is_canonical := _plainly(value) == (raw := text.encode())) or _in_order(value) == raw:
+                return value, is_canonical
+            if json.dumps(value) == text:
+                return value, False
     try:
         value = json.loads(
             text, object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, parse_float=_float
@@ -102,11 +116,12 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
         raise StrictJsonError(f"nested deeper than {max_depth} levels")
     if "\\u" in text or not text.isascii():
         _refuse_surrogates(value)
-    return value
+    return value, False
 
 
 # Written in C; the library that knows all of RFC 8785 is not.
 _plainly: Final = msgspec.json.Encoder(order="sorted").encode
+_in_order: Final = msgspec.json.Encoder().encode
 _read: Final = msgspec.json.Decoder().decode
 
 

@@ -11,11 +11,12 @@ the answers: the gate makes the same ones from the evidence.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.verdict import Verdict
@@ -32,8 +33,7 @@ _PATIENCE = 20
 _NAMED = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate(Generic[S_co]):
+class Candidate(Struct, Generic[S_co], frozen=True):
     """A step that can be taken now, with the features that it meets.
 
     `cost` is how long it takes, as a multiple of a plain call.
@@ -43,11 +43,6 @@ class Candidate(Generic[S_co]):
     features: frozenset[str]
     step: S_co
     cost: float = 1.0
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """What it reaches, in an order that no process changes."""
-        return [(feature, self.operation) for feature in sorted(self.features)]
 
 
 class Explorable(Protocol[S_co]):
@@ -64,13 +59,27 @@ class Explorer:
     """
 
     def __init__(self, pairs: Iterable[Pair] = (), *, floor: float, least: int = 0) -> None:
-        self.wanted, self._floor, self._least = set(pairs), floor, least
-        self.reached: Counter[Pair] = Counter()
+        self._floor, self._least = floor, least
+        # The features by operation: those that are wanted, and how often each was reached.
+        self._wanted: defaultdict[str, set[str]] = defaultdict(set)
+        self._reached: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for feature, operation in pairs:
+            self._wanted[operation].add(feature)
+
+    @property
+    def wanted(self) -> set[Pair]:
+        """The pairs that are to be reached."""
+        return {(feature, operation) for operation, features in self._wanted.items() for feature in features}
+
+    @property
+    def reached(self) -> set[Pair]:
+        """The pairs that were reached."""
+        return {(feature, operation) for operation, met in self._reached.items() for feature in met}
 
     @property
     def missing(self) -> list[Pair]:
         """The pairs that are wanted and were not reached."""
-        return sorted(self.wanted - self.reached.keys())
+        return sorted(self.wanted - self.reached)
 
     def walk(self, player: Explorable[S], dice: Random, length: float) -> Iterator[S]:
         """Steps for a player, each chosen when the one before is done, until their costs amount to `length`.
@@ -79,16 +88,19 @@ class Explorer:
         """
         idle = 0
         while length > 0 and idle <= _PATIENCE and (offers := player.offers(dice)):
-            self.wanted.update(pair for offer in offers for pair in offer.pairs)
+            for offer in offers:
+                self._wanted[offer.operation] |= offer.features
             chosen = self._chosen(offers, dice)
             length -= chosen.cost
             idle = 0 if self._gain(chosen) else idle + 1
             yield chosen.step
-            self.meet(chosen.pairs)
+            self.meet((feature, chosen.operation) for feature in chosen.features)
 
     def meet(self, pairs: Iterable[Pair]) -> None:
         """Note what a step reached that was chosen otherwise."""
-        self.reached.update(pairs)
+        for feature, operation in pairs:
+            met = self._reached[operation]
+            met[feature] = met.get(feature, 0) + 1
 
     def conclude(self) -> str:
         """How much was reached. Raises NonConformance below the floor."""
@@ -108,7 +120,8 @@ class Explorer:
         return dice.choice([offer for offer, value in zip(offers, values, strict=True) if value >= 0.9 * best])
 
     def _gain(self, offer: Candidate[S]) -> int:
-        return sum(pair not in self.reached for pair in offer.pairs)
+        return len(offer.features.difference(self._reached[offer.operation]))
 
     def _seldom(self, offer: Candidate[S]) -> float:
-        return max((1 / (1 + self.reached[pair]) for pair in offer.pairs), default=0.0)
+        met = self._reached[offer.operation]
+        return max((1 / (1 + met.get(feature, 0)) for feature in offer.features), default=0.0)

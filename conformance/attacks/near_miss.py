@@ -209,7 +209,7 @@ class Swept:
         return [
             node
             for node in nodes
-            if any(same(node, each) for each in spelt)
+            if (node in spelt if isinstance(node, str) else any(same(node, each) for each in spelt))
             or (type(node) is type(value) and self._class(value, node)[0] == _SAME)
         ]
 

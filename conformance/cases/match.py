@@ -19,6 +19,8 @@ _FORMS = frozenset({"$in", "$not", "$count", "$absent", "$any", "$matches", "$co
 
 def same(left: Any, right: Any) -> bool:
     """Equality as JSON: true is not 1, and 1 is 1.0."""
+    if type(left) is str:
+        return bool(left == right)
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, Mapping) and isinstance(right, Mapping):

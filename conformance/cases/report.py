@@ -10,6 +10,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.match import gravity, mismatches
 from holdfast.conformance.cases.reading import CaseInterpreter
@@ -22,9 +24,12 @@ from holdfast.reports.plain import cut
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.model import CaseKind
 from holdfast.specs.schema import Validator, explain
-from holdfast.specs.strictjson import canonical, loads
+from holdfast.specs.strictjson import canonical, parsed
 
 Value = Mapping[str, Any]
+
+# How many texts are known at most, and of how many characters.
+_KNOWN, _SHORT = 512, 64 * 1024
 
 
 class ReportError(Exception):
@@ -49,8 +54,8 @@ class Report:
     difference: Callable[[Value, Mapping[str, Any]], str | None] = lambda _, __: None
     about: Callable[[Any], Any] = attrgetter("workdir")
     rows: Mapping[str, str] = field(default_factory=dict)
-    # What was read last: its detail, the operand and the value. Evidence is compared with the action, and then read.
-    _latest: list[tuple[object, object, dict[str, Any]]] = field(default_factory=list, init=False, compare=False)
+    # The last texts that were values: evidence has most of them more than once, and the gate reads each of them again.
+    _known: set[str] = field(default_factory=set, init=False, compare=False)
 
     def perform(self, driver: Any, action: Action) -> None:
         """See `Act`."""
@@ -59,9 +64,8 @@ class Report:
     def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
         """See `Act`."""
         if record.event is not None and record.event.get("kind") == "done":
-            detail = record.event.get("detail")
             try:
-                self._latest[:] = [(detail, operand, self.read(detail, operand))]
+                self.read(record.event.get("detail"), operand)
             except ReportError as error:
                 return str(error)
         return local_event(record, self.name)
@@ -72,29 +76,36 @@ class Report:
 
     def read(self, detail: object, operand: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The value of a detail, checked against the action's operand if that is given. Raises ReportError."""
-        try:
-            value = loads(detail) if isinstance(detail, str) else None
-            if not isinstance(value, dict) or written(value) != detail:
-                raise ReportError("its detail is not the RFC 8785 form of an object")
-        except StrictJsonError as error:
-            raise ReportError(f"its detail is not JSON: {error}") from error
-        problem = explain(self._validator, value) or self.contradiction(value)
-        if problem is None and operand is not None:
-            problem = self.difference(value, operand)
+        if isinstance(detail, str) and detail in self._known:
+            value = msgspec.json.decode(detail, type=dict[str, Any])
+        else:
+            value = self._checked(detail)
+        problem = self.difference(value, operand) if operand is not None else None
         if problem is not None:
             raise ReportError(f"its detail is no value of {self.name}: {problem}")
+        return value
+
+    def _checked(self, detail: object) -> dict[str, Any]:
+        try:
+            value, is_canonical = parsed(detail) if isinstance(detail, str) else (None, False)
+        except StrictJsonError as error:
+            raise ReportError(f"its detail is not JSON: {error}") from error
+        if not isinstance(value, dict) or not isinstance(detail, str) or not is_canonical:
+            raise ReportError("its detail is not the RFC 8785 form of an object")
+        problem = explain(self._validator, value) or self.contradiction(value)
+        if problem is not None:
+            raise ReportError(f"its detail is no value of {self.name}: {problem}")
+        if len(self._known) >= _KNOWN:
+            self._known.clear()
+        if len(detail) <= _SHORT:
+            self._known.add(detail)
         return value
 
     def value_of(self, record: Record, operand: Mapping[str, Any]) -> dict[str, Any]:
         """The value of a record's report. Raises NonConformance: a missing observation proves nothing."""
         must_be_done(record)
-        reported = (record.event or {}).get("detail")
-        if self._latest:
-            detail, same, value = self._latest.pop()
-            if detail is reported and same is operand:
-                return value
         try:
-            return self.read(reported, operand)
+            return self.read((record.event or {}).get("detail"), operand)
         except ReportError as error:
             raise NonConformance(Judgement(Verdict.KIT_FAULT, None, f"{record.action}: {error}", n=record.n)) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -291,6 +292,8 @@ _judges: list[_Judge] = []
 
 
 def _keep(judge: _Judge) -> None:
+    # The run is no garbage: it need not be searched for any.
+    gc.freeze()
     _judges.append(judge)
 
 

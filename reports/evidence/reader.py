@@ -207,14 +207,14 @@ class _Reading:
 
     def _line(self, raw: bytes, previous: str | None) -> None:
         try:
-            data = strictjson.loads(raw)
+            data, is_canonical = strictjson.parsed(raw)
         except StrictJsonError as error:
             self._note(DefectKind.NOT_JSON, f"expected one JSON object, got {_shown(raw)}: {error}")
             return
         if not isinstance(data, dict):
             self._note(DefectKind.NOT_JSON, f"expected one JSON object, got {_shown(raw)}")
             return
-        if strictjson.canonical(data) != raw:
+        if not is_canonical:
             self._note(DefectKind.NOT_CANONICAL, "not in RFC 8785 form: something other than holdfast wrote this line")
         if data.get("prev") != previous:
             self._note(DefectKind.CHAIN, self._chain_text(data.get("prev"), previous))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from random import Random
 
 from holdfast.conformance.attacks.explore import Candidate
@@ -100,7 +101,7 @@ def offered(dice: Random, at: Snapshot, not_claimed: Collection[str]) -> list[Ca
         ids.setdefault(letter.msg_id, set()).add(letter.key)
     around = frozenset((*_around(at), *_listed(at, ids)))
     offers = [
-        Candidate(name, _counting(at, name, around), step, cost)
+        Candidate(name, _counting(name, around, remembers=at.terms.remembers), step, cost)
         for name, step, cost in _anywhere(dice, at.now)
         if _can(step, at, not_claimed) and ("migrate" not in name or at.left.latest <= at.now + at.terms.window)
     ]
@@ -111,7 +112,10 @@ def offered(dice: Random, at: Snapshot, not_claimed: Collection[str]) -> list[Ca
             met.add(features)
             steps = [(_name(step), step) for step in _with_letter(dice, at, which, letter)]
             steps += _near_its_age(dice, at, which, letter)
-            offers += [Candidate(name, _counting(at, name, around | features), step) for name, step in steps]
+            features |= around
+            offers += [
+                Candidate(name, _counting(name, features, remembers=at.terms.remembers), step) for name, step in steps
+            ]
             ends = ((what, (end - at.now).total_seconds()) for what, end in _ends(at, letter))
             offers += [
                 Candidate(f"{what} {more:+f} s", frozenset({what}), Step("clock to", seconds=end + more), 0.5)
@@ -136,13 +140,14 @@ def _ends(at: Snapshot, letter: Letter) -> Iterator[tuple[str, datetime]]:
         yield "to the end of its block", end
 
 
-def _counting(at: Snapshot, name: str, features: frozenset[str]) -> frozenset[str]:
+@lru_cache(maxsize=4096)
+def _counting(name: str, features: frozenset[str], *, remembers: bool) -> frozenset[str]:
     """The features that matter to an operation, and to a mailbox that remembers its prunes."""
     if name == "forge":
         features = frozenset(each for each in features if each.startswith(_FORGED))
     elif "migrate" not in name:
         features = frozenset(each for each in features if not each.startswith(_OF_LISTS))
-    return frozenset(each for each in features if "prune" in each) if at.terms.remembers else features
+    return frozenset(each for each in features if "prune" in each) if remembers else features
 
 
 def _name(step: Step) -> str:

@@ -7,8 +7,9 @@ when to the microsecond, and where it is interrupted. A step names an envelope b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
+
+from msgspec import Struct
 
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES
 
@@ -24,8 +25,7 @@ AHEAD = 1_000 * _HOUR
 LEAPS = ("2100-01-01T00:00:00Z", "2100-12-29T21:00:00Z", "2104-02-28T22:00:00Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step: `what` is done by a worker, with an envelope, over a time in seconds.
 
     `point` is where it is interrupted, `lists` what version 0 left: envelopes that came, others, and ids alone. A leap

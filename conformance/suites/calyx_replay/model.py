@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from holdfast.conformance.cases.session import Answer
@@ -401,9 +402,10 @@ def overdue(terms: Terms, state: State) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1 << 14)
 def written(instant: datetime) -> str:
     """An instant as a row has it: six fractional digits and the letter Z."""
-    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return instant.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def _instant(stored: object) -> datetime | None:

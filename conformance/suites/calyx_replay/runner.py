@@ -6,11 +6,13 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any, NoReturn
+
+from msgspec import structs
 
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.explore import Candidate
@@ -173,7 +175,11 @@ class HistoryRunner:
         state = model.aged(self._terms, self._worlds.possible[0], self._now)
         at = Snapshot(self._terms, state, self._now, self._letters.made, self._left, self._traces)
         offers = offered(dice, at, self._bench.not_claimed)
-        return [replace(offer, step=self._settings.stretched(offer.step)) for offer in offers]
+        stretched = [self._settings.stretched(offer.step) for offer in offers]
+        return [
+            offer if step is offer.step else structs.replace(offer, step=step)
+            for offer, step in zip(offers, stretched, strict=True)
+        ]
 
     def compare(self) -> None:
         """See `histories.HistoryRunner`."""

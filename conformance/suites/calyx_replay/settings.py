@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 
+from msgspec import structs
+
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.suites.calyx_replay.generate import Step
@@ -70,13 +72,13 @@ class Settings:
     def stretched(self, step: Step) -> Step:
         """A step of a history of the usual values, as it is here."""
         if step.what == "leap":
-            return replace(step, to=self.turns.get(self.config.get("timezone", ""), ""))
+            return structs.replace(step, to=self.turns.get(self.config.get("timezone", ""), ""))
         if step.what not in _SPANS or not step.seconds or self.factor == 1:
             return step
         whole = round(step.seconds / _MINUTE) * _MINUTE
         rest = step.seconds - whole
         seconds = whole * self.factor + rest if abs(rest) <= _NEAR else step.seconds * self.factor
-        return replace(step, seconds=round(seconds, 6))
+        return structs.replace(step, seconds=round(seconds, 6))
 
 
 def drawn(
