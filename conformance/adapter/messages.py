@@ -65,7 +65,7 @@ def _shown(line: bytes) -> str:
 def decode_answer(line: bytes, *, expected_id: str, hello: bool = False) -> Mapping[str, Any] | Event:
     """Read one answer line to the request `expected_id`; anything but a valid answer is an Event of garbage."""
     try:
-        value = strictjson.loads(line, max_depth=MAX_DEPTH)
+        value = strictjson.loads(line.removesuffix(b"\n"), max_depth=MAX_DEPTH)
     except StrictJsonError as error:
         return Event(FailureMode.GARBAGE, f"expected one JSON object on the line, got {_shown(line)}: {error}")
     if not isinstance(value, dict):

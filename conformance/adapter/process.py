@@ -135,8 +135,8 @@ class AdapterProcess:
         HEARTBEAT.start()
         self._deadlines = deadlines
         self._janitor = janitor
-        # Bounded: an adapter that floods its output must not fill the kit's memory.
-        self._lines: queue.Queue[tuple[int, bytes | None]] = queue.Queue(maxsize=MAX_WAITING_LINES)
+        # `_deliver` bounds it: an adapter that floods its output must not fill the kit's memory.
+        self._lines: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()
         self._ended = False
         # Why the machine was too busy for the last wait without an answer; empty if it was not.
         self._starved = ""
@@ -186,10 +186,10 @@ class AdapterProcess:
     def _deliver(self, line: bytes | None) -> None:
         """Hand a line over. While the kit takes no line, the adapter's pipe fills up and the adapter has to wait."""
         item = (time.monotonic_ns(), line)
-        while not self._ended:
-            with contextlib.suppress(queue.Full):
-                self._lines.put(item, timeout=0.2)
-                return
+        while self._lines.qsize() >= MAX_WAITING_LINES and not self._ended:
+            time.sleep(_POLL_S)
+        if not self._ended:
+            self._lines.put(item)
 
     def _read_log(self, stream: IO[bytes]) -> None:
         with stream, contextlib.suppress(OSError, ValueError):
