@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -30,6 +31,8 @@ def here(words: Sequence[str]) -> dict[str, Any]:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         status = operate.main(words[1:])
+    # The connections of a program end with it. Those of this one would stay until the collector finds them.
+    gc.collect()
     return {"status": status, "output": printed.getvalue()}
 
 
