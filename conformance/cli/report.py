@@ -21,10 +21,11 @@ from holdfast.conformance.gate.decision import GateDecision, Requirement, decide
 from holdfast.conformance.run.baselines import Policy, load_baseline
 from holdfast.conformance.run.findings import Finding, Group, absent, encoded_in, finding_of, grouped, readable
 from holdfast.conformance.run.plan import PlannedCase, plan_of
-from holdfast.conformance.verdict import REPORTED, Exit, Verdict, gravest_finding, harm_of
+from holdfast.conformance.run.summary import verdict_of
+from holdfast.conformance.verdict import REPORTED, Exit, Verdict, harm_of
 from holdfast.reports import report as pages
 from holdfast.reports.earlier import EarlierError
-from holdfast.reports.evidence import EvidenceError, Exchange, Run, VerdictLine, read_evidence
+from holdfast.reports.evidence import EvidenceError, Exchange, Header, Run, VerdictLine, read_evidence
 from holdfast.reports.plain import cut, plain
 from holdfast.specs import Contract, SpecError, load_contract
 from holdfast.specs.cells import cells_of, covered, rows_of
@@ -44,7 +45,7 @@ def html(
     run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
     output: Annotated[Path, typer.Option("--output", "-o", help="the file to write")] = Path("report.html"),
     require: Annotated[
-        list[str] | None, typer.Option(metavar="C[/ROLE][/core]", help="what must be proven; by default all of the run")
+        list[str] | None, typer.Option(metavar="C[/ROLE][/core]", help="what must be proven; by default what it claims")
     ] = None,
 ) -> Exit:
     """Write what a run found as one page: decision, findings, what was not tested, clauses, attacks.
@@ -63,7 +64,7 @@ def html(
 def data(
     run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
     require: Annotated[
-        list[str] | None, typer.Option(metavar="C[/ROLE][/core]", help="what must be proven; by default all of the run")
+        list[str] | None, typer.Option(metavar="C[/ROLE][/core]", help="what must be proven; by default what it claims")
     ] = None,
 ) -> Exit:
     """Print the same as JSON (report.schema.json)."""
@@ -96,10 +97,21 @@ def report_of(run: Run, path: Path, names: Sequence[str] = ()) -> pages.Report:
     header = run.header
     if header is None:
         raise EvidenceError(f"{path}: expected evidence of `holdfast verify`, got a file without a header; run again")
-    required = [parse_requirement(name) for name in names or [pin.contract for pin in header.contracts]]
+    required = [parse_requirement(name) for name in names or claimed_in(header)]
     contracts = {name: load_contract(name) for name in dict.fromkeys(each.contract.name for each in required)}
     decision = decide(run, required, now=datetime.now(UTC), max_age=_ANY_AGE, path=path)
     return _Made(path, run, required, decision, contracts).report()
+
+
+def claimed_in(header: Header) -> list[str]:
+    """What the adapter of a run claims, as `--require` has it: contracts, with their roles where it lacks one."""
+    lacking = {claim.contract: claim.not_claimed.keys() for claim in header.adapter.claims}
+    found = []
+    for pin in header.contracts:
+        roles = load_contract(pin.contract).roles.keys()
+        kept = roles - lacking.get(pin.contract, set())
+        found.append(pin.contract if kept in (roles, set()) else f"{pin.contract}/{'+'.join(sorted(kept))}")
+    return found
 
 
 class _Made:
@@ -157,6 +169,11 @@ class _Made:
             matrix=tuple(line for contract in self.contracts.values() for line in self._matrix(contract)),
         )
 
+    def _adapter(self) -> Sequence[str]:
+        """The adapter of a case that is run again: the recorded command, which the reader sees before it is started."""
+        command = self.header.adapter.command
+        return ("--run-recorded-command",) if command[:1] == ("--url",) else ("--", *map(_safe, command))
+
     def _found(self, line: VerdictLine) -> Finding:
         planned = self.plan[line.case]
         return finding_of(Judgement.of(line), self._judged(line), planned, self.contracts[planned.contract])
@@ -177,7 +194,7 @@ class _Made:
             section=clause.section,
             promise=clause.text,
             harm=harm_of(clause, first.verdict) or clause.harm,
-            again=shlex.join(["holdfast", "repro", str(self.path), first.planned.id]),
+            again=shlex.join(["holdfast", "repro", str(self.path), first.planned.id, *self._adapter()]),
             cases=tuple(self._shown(each, whole=number < _WHOLE) for number, each in enumerate(group.members)),
         )
 
@@ -244,7 +261,10 @@ class _Made:
         for clause in contract.clauses.values():
             mine = cases.get(clause.id, [])
             found = [self.lines.get(case.id) for case in mine]
-            verdicts = [Verdict(line.verdict) for line in found if line is not None]
+            results = [
+                (case, Verdict(line.verdict)) for case, line in zip(mine, found, strict=True) if line is not None
+            ]
+            verdict = verdict_of(clause, contract, results)
             untestable = clause.not_testable is not None
             yield pages.ClauseLine(
                 contract=contract.name,
@@ -255,7 +275,7 @@ class _Made:
                 text=clause.text,
                 proof="not testable" if untestable else clause.proof.value,
                 why=clause.not_testable or "",
-                verdict=gravest_finding(verdicts).value if verdicts else None,
+                verdict=None if verdict is None else verdict.value,
                 cases=tuple(
                     pages.CaseLine(case.id, case.title, None if line is None else line.verdict)
                     for case, line in zip(mine, found, strict=True)

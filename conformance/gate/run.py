@@ -87,8 +87,8 @@ def other_libraries(header: Header, kit: KitIdentity) -> Iterator[str]:
 def of_libraries(header: Header, kit: KitIdentity, expected: Expected) -> Iterator[GateReason]:
     """The same, where the same versions are asked for."""
     for text in other_libraries(header, kit) if expected.same_libraries else ():
-        advice = "run again, or install what `holdfast report constraints` prints"
-        yield held(ReasonCode.OTHER_KIT, f"{text.partition(';')[0]}; {advice}")
+        mends = "run again, or install what `holdfast report constraints` prints"
+        yield held(ReasonCode.OTHER_KIT, f"{text.partition(';')[0]}; {mends}")
 
 
 def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age: timedelta) -> Iterator[GateReason]:
@@ -104,7 +104,7 @@ def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age
     if header.selection.expression is not None:
         text = (
             f"the run was narrowed to {header.selection.expression!r}; run again without narrowing "
-            "(-k, --clause, --case, --category, --no-faults, --quick)"
+            "(of verify -k, --clause, --case, --category, --no-faults, --quick; of pytest -k, -m, --lf, an id)"
         )
         yield held(ReasonCode.NARROWED, text)
     yield from _age(run, header, now=now, max_age=max_age)

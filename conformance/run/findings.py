@@ -40,7 +40,7 @@ class Finding:
     detail: str
     expected: str
     received: str
-    # The clause whose harm this is; empty for the one that the case is about first.
+    # The clause under which it is reported; empty for the one that the case is about first.
     own: str = ""
 
     @property
@@ -81,9 +81,18 @@ def finding_of(
     method = contract.methods.get(request.get("method", ""))
     mode = "" if judged.silence is None else judged.silence.value
     detail, expected, received = (in_words(text, method) for text in (judged.detail, judged.expected, judged.received))
-    operation, clauses = "" if method is None else method.name, (contract.clauses[name] for name in planned.clauses)
-    own = next((clause.id for clause in clauses if judged.verdict.value in clause.harm_of), "")
+    operation = "" if method is None else method.name
+    own = reported_under(judged.verdict, planned, contract)
     return Finding(planned, judged.verdict, mode, operation, detail, expected, received, own)
+
+
+def reported_under(verdict: Verdict, planned: PlannedCase, contract: Contract) -> str:
+    """The clause of a case that a finding breaks: the one whose harm it is, or the one that the case is about first.
+
+    Of the others it shows nothing.
+    """
+    named = (name for name in planned.clauses if verdict.value in contract.clauses[name].harm_of)
+    return next(named, planned.clauses[0])
 
 
 def grouped(findings: Iterable[Finding], contracts: Iterable[Contract]) -> tuple[Group, ...]:

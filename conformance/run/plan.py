@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from enum import Enum, unique
 from types import ModuleType
@@ -75,10 +77,13 @@ def suite_modules(contract: str) -> tuple[ModuleType, ...]:
         return ()
     suite, brings = found.suite.name, found.distribution
     try:
-        listed: tuple[str, ...] = getattr(importlib.import_module(suite), "MODULES", default)
-        return tuple(importlib.import_module(f"{suite}.{module}") for module in listed)
-    except Exception as error:
-        if brings is None:
+        # What it prints is no result of a command.
+        with redirect_stdout(sys.stderr):
+            listed: tuple[str, ...] = getattr(importlib.import_module(suite), "MODULES", default)
+            return tuple(importlib.import_module(f"{suite}.{module}") for module in listed)
+    except BaseException as error:
+        # An exit, with whatever status, and a skip of pytest are no results either.
+        if brings is None or isinstance(error, KeyboardInterrupt | MemoryError):
             raise
         raise SpecError(f"{brings}: {suite} cannot be imported: {type(error).__name__}: {error}") from error
 

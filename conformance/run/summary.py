@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.run.baselines import Baseline, Policy
+from holdfast.conformance.run.findings import reported_under
 from holdfast.conformance.run.plan import PlannedCase, uncovered
 from holdfast.conformance.verdict import Exit, FailureMode, Verdict, can_be_excused, exit_of, gravest, gravest_finding
 from holdfast.specs import Clause, Contract
@@ -117,7 +118,7 @@ def summarise(
             notes.append(f"{contract.name}: no case covers {', '.join(open_clauses)}")
             exits.append(Exit.INCOMPLETE)
     rows = tuple(
-        _row(clause, plan, by_id, baselines.get(contract.name), not_asked)
+        _row(clause, contract, plan, by_id, baselines.get(contract.name), not_asked)
         for contract in contracts
         for clause in contract.clauses.values()
     )
@@ -175,14 +176,15 @@ def _counts(result: CaseResult, contracts: Sequence[Contract], not_asked: Collec
 
 def _row(
     clause: Clause,
+    contract: Contract,
     plan: Sequence[PlannedCase],
     by_id: Mapping[str, CaseResult],
     baseline: Baseline | None,
     not_asked: Collection[str],
 ) -> ClauseRow:
-    cases = [case.id for case in plan if clause.id in case.clauses]
-    cases = [case for case in cases if case not in not_asked] or cases
-    ran = [by_id[case].judgement.verdict for case in cases if case in by_id]
+    planned = {case.id: case for case in plan if clause.id in case.clauses}
+    cases = [case for case in planned if case not in not_asked] or [*planned]
+    found = {case: by_id[case].judgement.verdict for case in cases if case in by_id}
     scores: dict[Policy, int | None] = dict.fromkeys(Policy)
     if baseline is not None and clause.proof is Proof.RUN:
         for policy in Policy:
@@ -190,8 +192,22 @@ def _row(
     return ClauseRow(
         clause=clause,
         cases=len(cases),
-        ran=len(ran),
-        conforming=sum(verdict is Verdict.CONFORMS for verdict in ran),
-        verdict=gravest_finding(ran) if ran else None,
+        ran=len(found),
+        conforming=sum(verdict is Verdict.CONFORMS for verdict in found.values()),
+        verdict=verdict_of(clause, contract, [(planned[case], verdict) for case, verdict in found.items()]),
         baseline=scores,
     )
+
+
+def verdict_of(clause: Clause, contract: Contract, results: Sequence[tuple[PlannedCase, Verdict]]) -> Verdict | None:
+    """What the results of its cases show of a clause: nothing, if they break only other clauses of theirs."""
+    if not results:
+        return None
+    shown = [
+        verdict
+        for planned, verdict in results
+        if verdict is Verdict.CONFORMS
+        or verdict.is_incomplete
+        or reported_under(verdict, planned, contract) == clause.id
+    ]
+    return gravest_finding(shown) if shown else Verdict.NOT_REACHED

@@ -63,7 +63,8 @@ class Place:
     @property
     def lines(self) -> list[Mapping[str, Any]]:
         """The evidence of the last run."""
-        return [json.loads(line) for line in lines_of(self.folder / "holdfast-out" / "run.jsonl.zst")]
+        (path,) = (self.folder / "holdfast-out").glob("*run.jsonl.zst")
+        return [json.loads(line) for line in lines_of(path)]
 
     @property
     def verdicts(self) -> dict[str, Mapping[str, Any]]:
@@ -79,6 +80,8 @@ class Place:
         for line in lines:
             case = shlex.split(line)[shlex.split(line).index("--case") + 1]
             said = self.verify(line=line)
+            # It leaves the evidence of the whole run where it is.
+            assert not (self.folder / "holdfast-out" / "run.jsonl.zst").exists()
             after = self.verdicts
             assert [*after] == [case], f"{line}\n{said}"
             places = [(one[case]["verdict"], one[case]["silence"], one[case]["side"]) for one in (before, after)]

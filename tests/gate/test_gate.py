@@ -133,7 +133,7 @@ ROWS: dict[str, Any] = {
         lambda b: b.run(selection=Selection(("toy",), "once or hard")),
         {},
         [R.NARROWED],
-        "narrowed to 'once or hard'; run again without narrowing (-k, --clause, --case, --category,",
+        "narrowed to 'once or hard'; run again without narrowing (of verify -k, --clause, --case,",
     ),
     "another version of the kit": (
         lambda b: b.run(kit=structs.replace(KIT, version="0.0.9")),

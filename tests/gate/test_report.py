@@ -75,7 +75,7 @@ def test_a_finding_has_its_promise_its_harm_what_was_sent_and_what_came(bench: B
     (judged,) = [call for call in shown["calls"] if call["judged"]]
     assert judged["sent"]
     assert judged["came"]
-    assert first["again"].endswith(shown["case"])
+    assert first["again"].endswith(f"{shown['case']} -- shelf")
 
 
 def test_each_clause_stands_there_once_with_all_of_its_cases(bench: Bench) -> None:

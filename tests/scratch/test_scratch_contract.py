@@ -201,6 +201,8 @@ def test_a_package_that_cannot_be_used_stops_no_other_contract(own: Kit) -> None
     own.claim("shouting", "Loud", "loud_package", {"contract.yaml": ""})
     own.claim("broken", "broken", "broken_package", {"contract.yaml": "a: [", "__init__.py": "raise SystemError"})
     own.claim("lame", "lame", "lame_package", {**good, "suite.py": "import no_such_module"})
+    ending = {name: text.replace("contract: lame", "contract: ending") for name, text in good.items()}
+    own.claim("ending", "ending", "ending_package", {**ending, "suite.py": "print('mine')\nraise SystemExit(0)"})
     torn = {name: text.replace("contract: lame", "contract: torn") for name, text in good.items()}
     own.claim("torn", "torn", "torn_package", {**torn, "reference.py": "", "cases/one.yaml": "a: ["})
     due = {
@@ -211,6 +213,7 @@ def test_a_package_that_cannot_be_used_stops_no_other_contract(own: Kit) -> None
         "Loud": "shouting 1.0: expected a name in lower case",
         "broken": "broken 1.0: ",
         "lame": "lame 1.0: lame_package cannot be imported: ModuleNotFoundError",
+        "ending": "ending 1.0: ending_package cannot be imported: SystemExit: 0",
         "torn": "torn 1.0: ",
     }
     listed = json.loads(own.holdfast("list", "contracts", "--format", "json").stdout)

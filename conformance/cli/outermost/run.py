@@ -60,7 +60,9 @@ def _status() -> int:
     except typer.Exit as ended:
         return ended.exit_code
     except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else int(Exit.OK if ended.code is None else Exit.KIT)
+        # No command ends so: a library or a contract of another distribution does. It proves nothing.
+        say(f"something ended the command with exit {ended.code!r} before it had a result; nothing was proven")
+        return ended.code if isinstance(ended.code, int) and ended.code in {*Exit} - {Exit.OK} else int(Exit.KIT)
     except BaseException as error:
         return _status_of(error)
     return int(Exit.OK)

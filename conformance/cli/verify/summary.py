@@ -149,7 +149,7 @@ def print_clauses(console: PlainConsole, contract: Contract, rows: Sequence[Clau
         elif clause.not_testable is not None:
             verdict, count = in_style("not testable", "dim"), "-"
         else:
-            in_part = row.verdict is Verdict.CONFORMS and row.ran < row.cases
+            in_part = row.verdict is Verdict.CONFORMS and row.conforming < row.cases
             verdict = in_style("in part", "dim") if in_part else styled(row.verdict)
             count = f"{row.conforming}/{row.cases}"
         scores = ["-" if row.baseline[policy] is None else str(row.baseline[policy]) for policy in Policy]
@@ -164,7 +164,7 @@ def _print_counts(console: PlainConsole, summary: Summary, contracts: Sequence[C
     )
     console.print(f"cases:    {counts or 'none'}")
     mine = [row for row in summary.rows if row.clause.proof is Proof.RUN]
-    proven = sum(row.verdict is Verdict.CONFORMS and row.ran == row.cases for row in mine)
+    proven = sum(row.verdict is Verdict.CONFORMS and row.conforming == row.cases for row in mine)
     narrowed = "" if options.narrowed is None else ", and the run was narrowed"
     clauses = [f"{proven} of {len(mine)} that a run can prove conform in every case{narrowed}"]
     for policy in Policy:

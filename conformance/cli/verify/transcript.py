@@ -202,7 +202,10 @@ def _twin_values(case: Case) -> tuple[str, str]:
 
 
 def _short_value(value: Any) -> str:
-    return cut(json.dumps(value, ensure_ascii=False), _SHOWN_VALUE)
+    text = json.dumps(value, ensure_ascii=False)
+    # Blanks and marks that look like one another are written out.
+    shown = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+    return cut(shown, _SHOWN_VALUE)
 
 
 def transcribed(record: Record, case: Case | None, *, mark: str = "  ") -> list[str]:
@@ -227,6 +230,8 @@ def again(planned: PlannedCase, options: Options) -> tuple[str, tuple[str, ...]]
     """The command that repeats a case, and what has to be filled in there because it is secret."""
     settings, redactor = options.settings, options.redactor
     words = [*_program(), "verify", "--contract", planned.contract, "--case", planned.id, "--seed", settings.seed]
+    # The evidence of the whole run stays.
+    words += ["--evidence", str(options.evidence.with_name(f"again-{options.evidence.name.removeprefix('again-')}"))]
     if settings.fault_seconds != FAULT_SECONDS:
         words += ["--fault-seconds", repr(settings.fault_seconds)]
     if settings.thorough != 1.0:

@@ -228,7 +228,7 @@ def test_members_and_elements_of_growing_number(bench: Bench) -> None:
     _climbed(bench, {Part.ORDER, None}, "members", "elements")
 
 
-@clause("JCS-DEPTH-01", "JCS-ORD-05", "JCS-LIT-01", whole=True)
+@clause("JCS-DEPTH-02", "JCS-DEPTH-01", "JCS-ORD-05", "JCS-LIT-01", whole=True)
 def test_levels_of_growing_number(bench: Bench) -> None:
     """More of them than a stack is likely to hold."""
     _climbed(bench, {Part.ORDER, Part.FORM, None}, "depth")
