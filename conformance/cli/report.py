@@ -75,7 +75,7 @@ def data(
 def constraints(
     run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
 ) -> Exit:
-    """Print the versions of holdfast and its libraries in a run, as constraints for `pip install -c`."""
+    """Print the versions of holdfast and its libraries in a run, as constraints of pip."""
     with ending(Exit.USAGE, EvidenceError):
         header = read_evidence(run).header
     if header is None or not header.kit.libraries:

@@ -97,8 +97,9 @@ def test_a_broken_adapter_fails_the_case_and_allure_shows_it(project: Project) -
     assert ended.returncode == 1
     assert f"fail_open {MALFORMED}: accepted where it must be refused" in ended.stdout
     assert "1 failed, 7 passed" in ended.stdout
-    again = f"holdfast verify --contract toy --case {MALFORMED} --seed {project.lines('header')[0]['seed']} -- "
-    assert again + " ".join(command) in ended.stdout
+    again = f"holdfast verify --contract toy --case {MALFORMED} --seed {project.lines('header')[0]['seed']} --evidence "
+    assert again in ended.stdout
+    assert f" -- {' '.join(command)}" in ended.stdout
     assert project.decision() == "CAN_PROCEED = NO"
 
     results = [json.loads(file.read_text()) for file in (project.folder / "allure").glob("*-result.json")]

@@ -76,7 +76,7 @@ class Live:
         }
         proof: Json = {
             "schema": 1,
-            "kit": {"name": "holdfast", "version": "0.1.0", "digest": "sha256:" + "c" * 64},
+            "kit": {"name": "holdfast", "version": "0.1.0", "digest": "sha256:" + "c" * 64, "libraries": {}},
             "contract": {"name": terms.name, "version": terms.version, "digest": terms.digest},
             "made": _instant(datetime.now(UTC)),
             "target": "a test",

@@ -24,6 +24,7 @@ from holdfast.conformance.cli.console import (
 )
 from holdfast.conformance.cli.explain import described
 from holdfast.conformance.cli.target import known_contracts
+from holdfast.conformance.run.baselines import Policy, load_baseline
 from holdfast.conformance.run.plan import plan_of, usable
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.evidence import EvidenceError, read_evidence
@@ -191,6 +192,12 @@ def _lines(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
+def _number_of_cases(contract: Contract) -> int:
+    """How many cases it has: as its baselines were measured, which the lint holds to the plan; a suite loads slowly."""
+    found = load_baseline(contract)
+    return len(plan_of(contract)) if found is None else len(found.verdicts[Policy.ACCEPT_ALL])
+
+
 def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
     if what is What.CONTRACTS:
         return [
@@ -198,7 +205,7 @@ def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
                 "contract": c.name,
                 **members(c, "version"),
                 "clauses": len(c.clauses),
-                "cases": len(plan_of(c)),
+                "cases": _number_of_cases(c),
                 **members(c, "title", "digest"),
             }
             for c in contracts
