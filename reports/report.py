@@ -13,11 +13,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta
 
 from holdfast.reports.evidence.model import CaseId, VerdictName
-from holdfast.specs.typed import Count, Digest, Form, Instant, Text, about, json_of, one_of
+from holdfast.specs.typed import Count, Digest, Form, Instant, Text, about, definitions, json_of, one_of
 
 
 class Call(Form, frozen=True):
@@ -136,9 +135,16 @@ def data_of(report: Report) -> dict[str, Any]:
     return json_of(report)
 
 
-def schema() -> dict[str, Any]:
-    """The published schema of the data, made from the types."""
-    return msgspec.json.schema(Report)
+def report_schema() -> dict[str, Any]:
+    """The published JSON Schema of the data."""
+    parts = definitions([Report])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://holdfast.dev/schemas/report.schema.json",
+        "title": "holdfast report json: a run as people look at it",
+        **parts.pop(Report.__name__),
+        "$defs": parts,
+    }
 
 
 def page(report: Report) -> str:

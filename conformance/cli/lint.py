@@ -95,8 +95,8 @@ def problems_of(contract: Contract) -> list[str]:
         command = [*REFERENCE, "mutants", "--contract", contract.name]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         problems += [done.stderr.strip() or f"its patches: exit {done.returncode}"] if done.returncode else []
-    baseline = load_baseline(contract)
-    if baseline is None or any(found.keys() != {case.id for case in plan} for found in baseline.verdicts.values()):
+    baseline, ids = load_baseline(contract), {case.id for case in plan}
+    if baseline is None or any(measured.keys() != ids for measured in baseline.verdicts.values()):
         problems.append("baselines.json is missing or of other cases; run `holdfast selfcheck --baselines`")
     if fitness.has_queries(contract.name):
         try:

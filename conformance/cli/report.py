@@ -17,7 +17,7 @@ from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cli.console import ending, out, print_json, stop
 from holdfast.conformance.cli.places import put_drawn, unusable_drawn
 from holdfast.conformance.cli.verify.transcript import around, twin_text
-from holdfast.conformance.gate.decision import GateDecision, Requirement, decide, parse_requirement
+from holdfast.conformance.gate.decision import GateDecision, Requirement, claimed_in, decide, parse_requirement
 from holdfast.conformance.run.baselines import Policy, load_baseline
 from holdfast.conformance.run.findings import Finding, Group, absent, encoded_in, finding_of, grouped, readable
 from holdfast.conformance.run.plan import PlannedCase, plan_of
@@ -25,9 +25,9 @@ from holdfast.conformance.run.summary import verdict_of
 from holdfast.conformance.verdict import REPORTED, Exit, Verdict, harm_of
 from holdfast.reports import report as pages
 from holdfast.reports.earlier import EarlierError
-from holdfast.reports.evidence import EvidenceError, Exchange, Header, Run, VerdictLine, read_evidence
+from holdfast.reports.evidence import EvidenceError, Exchange, Run, VerdictLine, read_evidence
 from holdfast.reports.plain import cut, plain
-from holdfast.specs import Contract, SpecError, load_contract
+from holdfast.specs import Contract, SpecError
 from holdfast.specs.cells import cells_of, covered, rows_of
 from holdfast.specs.matrix import attack_of, load_matrix
 from holdfast.specs.model import Proof
@@ -35,18 +35,20 @@ from holdfast.specs.mutants import load_mutants
 from holdfast.specs.strictjson import canonical
 from holdfast.specs.typed import instant_text
 
-# Of one group so many cases are shown with their exchanges, of each so many exchanges, of each value so many letters.
+_Evidence = Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")]
+_Required = Annotated[
+    list[str] | None, typer.Option(metavar="C[/ROLE][/core]", help="what must be proven; by default what it claims")
+]
+# What a page shows: cases of a group with their exchanges, exchanges of a case, characters of a value, lines of a log.
 _WHOLE, _CALLS, _LONG, _LOG_LINES = 3, 60, 2000, 12
 # A report is also of a run that the gate would call old.
 _ANY_AGE = timedelta(days=365_000)
 
 
 def html(
-    run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
+    run: _Evidence,
     output: Annotated[Path, typer.Option("--output", "-o", help="the file to write")] = Path("report.html"),
-    require: Annotated[
-        list[str] | None, typer.Option(metavar="C[/ROLE][/core]", help="what must be proven; by default what it claims")
-    ] = None,
+    require: _Required = None,
 ) -> Exit:
     """Write what a run found as one page: decision, findings, what was not tested, clauses, attacks.
 
@@ -62,19 +64,15 @@ def html(
 
 
 def data(
-    run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
-    require: Annotated[
-        list[str] | None, typer.Option(metavar="C[/ROLE][/core]", help="what must be proven; by default what it claims")
-    ] = None,
+    run: _Evidence,
+    require: _Required = None,
 ) -> Exit:
     """Print the same as JSON (report.schema.json)."""
     print_json(pages.data_of(_report(run, require or [])))
     return Exit.OK
 
 
-def constraints(
-    run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
-) -> Exit:
+def constraints(run: _Evidence) -> Exit:
     """Print the versions of holdfast and its libraries in a run, as constraints of pip."""
     with ending(Exit.USAGE, EvidenceError):
         header = read_evidence(run).header
@@ -92,26 +90,14 @@ def _report(path: Path, names: Sequence[str]) -> pages.Report:
         return report_of(read_evidence(path), path, names)
 
 
-def report_of(run: Run, path: Path, names: Sequence[str] = ()) -> pages.Report:
-    """The report of a run that stands at `path`. Raises EvidenceError, SpecError."""
+def report_of(run: Run, path: Path, names: Sequence[str] = (), *, decision: GateDecision | None = None) -> pages.Report:
+    """The report of a run that stands at `path`; the gate decides unless it did. Raises EvidenceError, SpecError."""
     header = run.header
     if header is None:
         raise EvidenceError(f"{path}: expected evidence of `holdfast verify`, got a file without a header; run again")
-    required = [parse_requirement(name) for name in names or claimed_in(header)]
-    contracts = {name: load_contract(name) for name in dict.fromkeys(each.contract.name for each in required)}
-    decision = decide(run, required, now=datetime.now(UTC), max_age=_ANY_AGE, path=path)
-    return _Made(path, run, required, decision, contracts).report()
-
-
-def claimed_in(header: Header) -> list[str]:
-    """What the adapter of a run claims, as `--require` has it: contracts, with their roles where it lacks one."""
-    lacking = {claim.contract: claim.not_claimed.keys() for claim in header.adapter.claims}
-    found = []
-    for pin in header.contracts:
-        roles = load_contract(pin.contract).roles.keys()
-        kept = roles - lacking.get(pin.contract, set())
-        found.append(pin.contract if kept in (roles, set()) else f"{pin.contract}/{'+'.join(sorted(kept))}")
-    return found
+    required = [parse_requirement(name) for name in names] or claimed_in(header)
+    decision = decision or decide(run, required, now=datetime.now(UTC), max_age=_ANY_AGE, path=path)
+    return _Made(path, run, required, decision).report()
 
 
 class _Made:
@@ -123,12 +109,12 @@ class _Made:
         run: Run,
         required: Sequence[Requirement],
         decision: GateDecision,
-        contracts: Mapping[str, Contract],
     ) -> None:
         assert run.header is not None
         self.path, self.run, self.header, self.required = path, run, run.header, required
-        self.decision, self.contracts = decision, contracts
-        self.plan = {case.id: case for contract in contracts.values() for case in plan_of(contract)}
+        self.decision = decision
+        self.contracts = {each.contract.name: each.contract for each in required}
+        self.plan = {case.id: case for contract in self.contracts.values() for case in plan_of(contract)}
         self.lines = {line.case: line for line in run.verdicts if line.case in self.plan}
         self.sides = run.sides()
         self.not_claimed = {claim.contract: claim.not_claimed for claim in self.header.adapter.claims}

@@ -39,7 +39,6 @@ from holdfast.conformance.gate.run import (
     of_pin,
     of_run,
     of_vectors,
-    other_libraries,
 )
 from holdfast.conformance.run.documents import CONTRACT as OF_DOCUMENTS
 from holdfast.conformance.run.documents import is_of_documents
@@ -256,6 +255,21 @@ def parse_requirement(text: str) -> Requirement:
     return Requirement(contract, extent, roles)
 
 
+def claimed_in(header: Header) -> list[Requirement]:
+    """What the adapter of a run claims: each contract, with the roles that it claims where it lacks some.
+
+    Raises SpecError for a contract that is not installed.
+    """
+    not_claimed = {claim.contract: claim.not_claimed for claim in header.adapter.claims}
+    found = []
+    for name in (pin.contract for pin in header.contracts):
+        contract = with_plan(name)
+        claimed = contract.roles.keys() - contract.lacks(not_claimed.get(name, {})).keys()
+        roles = None if claimed in ({*contract.roles}, set()) else frozenset(claimed)
+        found.append(Requirement(contract, Extent.FULL, roles))
+    return found
+
+
 def decide(
     run: Run,
     required: Sequence[Requirement],
@@ -290,12 +304,9 @@ def decide(
             # It needs the extra `vectors`.
             from holdfast.conformance.gate.documents import of_documents
 
-            reasons += of_run(run, header, kit=installed, now=now, max_age=max_age)
-            reasons += of_libraries(header, installed, expected)
-            notes += other_libraries(header, installed)
-            reasons += of_identity(run, header, expected)
-            reasons += of_pin(header, documents[0].contract)
-            reasons += foreign_results(run, header)
+            asked = _of_header(run, header, expected, kit=judging, now=now, max_age=max_age)
+            reasons += [*asked.reasons, *of_pin(header, documents[0].contract)]
+            notes += asked.notes
         for requirement in documents:
             found = of_documents(run, header, requirement, expected)
             reasons += found.reasons
@@ -306,12 +317,9 @@ def decide(
         text = f"{requirement.name} is required, the run is none of documents; run `holdfast vectors verify`"
         reasons.append(held(ReasonCode.NOT_IN_RUN, text))
     if header is not None:
-        reasons += of_run(run, header, kit=judging, now=now, max_age=max_age)
-        reasons += of_libraries(header, judging, expected)
-        notes += other_libraries(header, judging)
-        reasons += of_parts(run, header)
-        reasons += of_identity(run, header, expected)
-        reasons += foreign_results(run, header)
+        asked = _of_header(run, header, expected, kit=judging, now=now, max_age=max_age)
+        reasons += [*asked.reasons, *of_parts(run, header)]
+        notes += asked.notes
     sides = run.sides()
     for requirement in required:
         if header is not None:
@@ -328,6 +336,20 @@ def decide(
     if baseline is not None and header is not None:
         reasons += of_baseline(run, header, baseline)
     return _decided(reasons, notes, left_out, tuple(_not_asked(expected, fitness, baseline, max_age)))
+
+
+def _of_header(
+    run: Run, header: Header, expected: Expected, *, kit: KitIdentity, now: datetime, max_age: timedelta
+) -> Findings:
+    """What the header of any run has to be: of this kit, whole, not too old, of the one who asks; and of its cases."""
+    libraries = of_libraries(header, kit, expected)
+    reasons = (
+        *of_run(run, header, kit=kit, now=now, max_age=max_age),
+        *libraries.reasons,
+        *of_identity(run, header, expected),
+        *foreign_results(run, header),
+    )
+    return Findings(reasons, libraries.notes)
 
 
 def _decided(

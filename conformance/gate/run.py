@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from holdfast.conformance.gate.model import Expected, GateReason, ReasonCode, Requirement, held, some_of
+from holdfast.conformance.gate.model import Expected, Findings, GateReason, ReasonCode, Requirement, held, some_of
 from holdfast.conformance.run.documents import CONTRACT
 from holdfast.conformance.run.kit import pin_of
 from holdfast.conformance.run.plan import plan_of
@@ -75,20 +75,18 @@ def of_vectors(run: Run, required: Sequence[Requirement]) -> Iterator[GateReason
         yield GateReason(code, f"the run is one of `holdfast vectors verify`: {text}", status)
 
 
-def other_libraries(header: Header, kit: KitIdentity) -> Iterator[str]:
-    """What the run used in another version than is installed, in words: the gate has judged it again with these."""
+def of_libraries(header: Header, kit: KitIdentity, expected: Expected) -> Findings:
+    """What the run used in another version than is installed: a note, or a reason where the same are asked for."""
     ran, here = header.kit.libraries, kit.libraries
     apart = [f"{name} {ran[name]} (here {here[name]})" for name in sorted(ran.keys() & here) if ran[name] != here[name]]
     apart += [f"no version of {name}" for name in sorted(here.keys() - ran)]
-    if apart:
-        yield f"the run had other libraries: {', '.join(apart)}; its exchanges were judged again with those of here"
-
-
-def of_libraries(header: Header, kit: KitIdentity, expected: Expected) -> Iterator[GateReason]:
-    """The same, where the same versions are asked for."""
-    for text in other_libraries(header, kit) if expected.same_libraries else ():
+    if not apart:
+        return Findings((), ())
+    text = f"the run had other libraries: {', '.join(apart)}"
+    if expected.same_libraries:
         mends = "run again, or install what `holdfast report constraints` prints"
-        yield held(ReasonCode.OTHER_KIT, f"{text.partition(';')[0]}; {mends}")
+        return Findings((held(ReasonCode.OTHER_KIT, f"{text}; {mends}"),), ())
+    return Findings((), (f"{text}; its exchanges were judged again with those of here",))
 
 
 def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age: timedelta) -> Iterator[GateReason]:

@@ -200,14 +200,13 @@ def _row(
 
 
 def verdict_of(clause: Clause, contract: Contract, results: Sequence[tuple[PlannedCase, Verdict]]) -> Verdict | None:
-    """What the results of its cases show of a clause: nothing, if they break only other clauses of theirs."""
-    if not results:
-        return None
-    shown = [
-        verdict
-        for planned, verdict in results
-        if verdict is Verdict.CONFORMS
-        or verdict.is_incomplete
-        or reported_under(verdict, planned, contract) == clause.id
-    ]
-    return gravest_finding(shown) if shown else Verdict.NOT_REACHED
+    """What the results of its cases show of a clause; None if there are none.
+
+    A case that breaks another clause of its own says nothing of this one: it is not reached.
+    """
+    shown = []
+    for planned, verdict in results:
+        is_of_another = verdict is not Verdict.CONFORMS and not verdict.is_incomplete
+        is_of_another = is_of_another and reported_under(verdict, planned, contract) != clause.id
+        shown.append(Verdict.NOT_REACHED if is_of_another else verdict)
+    return gravest_finding(shown) if shown else None

@@ -63,9 +63,10 @@ def read_evidence(path: Path) -> Run:
 
     Raises EvidenceError when no file can be read: there is none, it is a pipe or a device, or it is too large.
     """
-    place = path if os.path.lexists(path) else Path(f"{path}{COMPRESSED}")
+    compressed = Path(f"{path}{COMPRESSED}")
+    place = compressed if compressed.exists() and not os.path.lexists(path) else path
     try:
-        with open_regular(place if place.exists() else path, limit=MAX_EVIDENCE) as file:
+        with open_regular(place, limit=MAX_EVIDENCE) as file:
             return _Reading().run(_Plain(file))
     except OSError as error:
         raise EvidenceError(

@@ -19,8 +19,11 @@ from typer.testing import CliRunner
 from holdfast import DISTRIBUTION, __version__
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.gate.decision import installed_kit
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.summary import verdict_of
+from holdfast.conformance.verdict import Verdict
 from holdfast.reports import report as pages
-from holdfast.specs import schema, typed
+from holdfast.specs import load_contract, schema, typed
 
 from .conftest import TOY, Bench, Edit, Lines, forge
 
@@ -58,8 +61,7 @@ def read(run: Path) -> pages.Report:
 
 
 def test_the_published_schema_is_that_of_the_types() -> None:
-    published = schema.published_schema("report")
-    assert {name: published[name] for name in ("$ref", "$defs")} == json.loads(json.dumps(pages.schema()))
+    assert schema.published_schema("report") == json.loads(json.dumps(pages.report_schema()))
 
 
 def test_a_finding_has_its_promise_its_harm_what_was_sent_and_what_came(bench: Bench) -> None:
@@ -88,6 +90,19 @@ def test_each_clause_stands_there_once_with_all_of_its_cases(bench: Bench) -> No
         == data["planned"]
         == len({c["case"] for one in data["clauses"] for c in one["cases"]})
     )
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAIL_OPEN, Verdict.WRONG_REASON, Verdict.NO_VERDICT, Verdict.CONFORMS])
+def test_a_clause_neither_breaks_nor_conforms_by_a_case_that_breaks_another(verdict: Verdict) -> None:
+    contract = load_contract("jcs")
+    broken = next(case for case in plan_of(contract) if case.clauses == ("JCS-DUP-01", "JCS-DUP-02", "JCS-DUP-03"))
+    sound = next(case for case in plan_of(contract) if case.clauses == ("JCS-DUP-02",))
+    first, second = (contract.clauses[name] for name in broken.clauses[:2])
+    results = [(broken, verdict), (sound, Verdict.CONFORMS)]
+    assert verdict_of(first, contract, results[:1]) is verdict
+    of_other = verdict in (Verdict.FAIL_OPEN, Verdict.WRONG_REASON)
+    assert verdict_of(second, contract, results) is (Verdict.NOT_REACHED if of_other else verdict)
+    assert verdict_of(second, contract, []) is None
 
 
 def test_what_has_no_result_is_said_not_to_be_tested(bench: Bench) -> None:

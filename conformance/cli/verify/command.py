@@ -50,10 +50,18 @@ def unusable_outputs(options: Options) -> str:
     return next(filter(None, _problems(options)), "")
 
 
-def publish(run: Run, contracts: Sequence[Contract], options: Options, *, problem: str = "") -> None:
+def publish(
+    run: Run,
+    contracts: Sequence[Contract],
+    options: Options,
+    *,
+    problem: str = "",
+    verification: Verification | None = None,
+) -> None:
     """Draw the reports of a run and put them in their places. `run` is what stands on the disk, complete.
 
-    `problem` says why the adapter did not come as far as a case. Every process of the adapter is gone.
+    `problem` says why the adapter did not come as far as a case, and so to no `verification`. Every process of the
+    adapter is gone.
     Raises ReportError.
     """
     if options.junitxml is None and options.alluredir is None and options.html is None:
@@ -71,7 +79,8 @@ def publish(run: Run, contracts: Sequence[Contract], options: Options, *, proble
             set_results_aside(options.alluredir)
             write_allure(results, run, contracts, options)
         if options.html is not None and run.header is not None:
-            put_drawn(options.html, page(report_of(run, options.evidence)).encode())
+            decision = None if verification is None else verification.decision(run)
+            put_drawn(options.html, page(report_of(run, options.evidence, decision=decision)).encode())
     except (OSError, EarlierError) as error:
         raise ReportError(
             f"expected to write {options.junitxml or options.alluredir or options.html} at the end of the run, "
@@ -210,7 +219,8 @@ def _run(
         record_failure(options, engine.settings, contracts, greeting, failure, identity, recorder)
     # Only now is every process of the adapter gone, which could have changed what it reads.
     run = recorder.reread()
-    publish(run, contracts, options, problem=failure.detail if verification is None else "")
+    problem = failure.detail if verification is None else ""
+    publish(run, contracts, options, problem=problem, verification=verification)
     if verification is None:
         stop(_status_of(failure), f"{failure.detail}. {failure.advice}" if failure.advice else failure.detail)
     return verification.say(run)

@@ -22,7 +22,7 @@ from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.cli.console import Format, err, print_json, stop, styled
 from holdfast.conformance.cli.verify.options import Options, default_jobs
 from holdfast.conformance.cli.verify.summary import print_summary, summary_json
-from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
+from holdfast.conformance.gate.decision import GateDecision, claimed_in, decide
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.baselines import load_baseline
@@ -168,7 +168,7 @@ class Verification:
         self._ended_by_user = False
         # Whether what did not run is missing by design: the session was to end at the first failure.
         self.stopped = options.exit_first
-        header = header_of(
+        self._header = header_of(
             engine.settings,
             contracts,
             greeting,
@@ -178,8 +178,9 @@ class Verification:
             faults=Form.FAULT in options.forms,
         )
         self._recorder = recorder
-        self._recorder.header(header)
+        self._recorder.header(self._header)
         self._concluded: tuple[Summary, xfail.Applied, Exit] | None = None
+        self._decided: GateDecision | None = None
         self._not_claimed = {contract.name: engine.not_claimed(contract) for contract in contracts}
         not_asked = of_other_roles(contracts, self._plan, self._not_claimed)
         self._progress = RunProgress(self._plan, quiet=options.format_ is Format.JSON, not_asked=not_asked)
@@ -366,17 +367,13 @@ class Verification:
             )
         return final
 
-    def _roles(self, contract: Contract) -> str:
-        """The roles that the adapter claims, as `--require` has them; nothing if it claims all, or none."""
-        claimed = contract.roles.keys() - self._engine.not_claimed(contract).keys()
-        return "" if claimed in ({*contract.roles}, set()) else f"/{'+'.join(sorted(claimed))}"
-
     def decision(self, run: Run) -> GateDecision:
-        """The decision of the gate on the evidence as it stands on the disk."""
-        if len(self._results) > _MANY:
-            err().print("every case is judged once more, from the evidence")
-        requirements = [parse_requirement(f"{one.name}{self._roles(one)}") for one in self._contracts]
-        return decide(run, requirements, now=datetime.now(UTC))
+        """The decision of the gate on the evidence as it stands on the disk, made once."""
+        if self._decided is None:
+            if len(self._results) > _MANY:
+                err().print("every case is judged once more, from the evidence")
+            self._decided = decide(run, claimed_in(self._header), now=datetime.now(UTC))
+        return self._decided
 
 
 def own_pytest(folder: Path, words: Sequence[str], plugin: object) -> int:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import count, islice, product
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.vectors.record import Canonical, Expected, Refused, Vector
 from holdfast.vectors.spelling import canonical
@@ -24,6 +24,7 @@ from holdfast.vectors.taxonomy import Category, Profile
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.construct import Row
 
+T = TypeVar("T")
 # Control characters, quotation marks and the ends of the planes, more often than they would come by themselves.
 _MARKED = '\0\n\x1f"\\/<\x7f\x80\u2028\ue000\ufb33\U0001f600'
 # Code points up to each of these: ASCII, two bytes of UTF-8, three, four.
@@ -276,7 +277,7 @@ def rungs(seed: str) -> Mapping[str, Sequence[tuple[Vector, bytes | None]]]:
         axis, size = _axis(one.name), len(one.document)
         if axis == _EVERY_DEFECT:
             # The same defect in the smallest of its hosts.
-            largest.setdefault((axis, one.name.partition("-")[2].partition("-")[2]), one)
+            largest.setdefault((axis, one.name.split("-", 2)[2]), one)
             continue
         if size <= _SMALL:
             chosen[one.name] = one
@@ -297,7 +298,7 @@ def _axis(name: str) -> str:
     return name.partition("-")[0]
 
 
-def in_any_order(records: Iterable[Vector], seed: str) -> list[Vector]:
+def in_any_order(records: Iterable[T], seed: str) -> list[T]:
     """The records in an order of the seed, so that what is asked before does not decide."""
     listed = list(records)
     return Random(f"{seed} edges").sample(listed, len(listed))  # noqa: S311 - no secret
