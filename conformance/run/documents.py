@@ -8,8 +8,9 @@ the runner died and no document can be blamed: the cause is unknown.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
-from holdfast.conformance.run.results import missing_of, outcome_of, problem_of, properties_of
+from holdfast.conformance.run.results import missing_of, outcome_of, with_cases
 from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of, gravest, worst
 from holdfast.reports.evidence import Counterexample, Header, Run, SdkAnswer, SeedOrigin, TableRow, Vectors, VerdictLine
 from holdfast.reports.results import Result, Results
@@ -97,16 +98,8 @@ def results_of_documents(run: Run, contract: Contract, *, status: Exit) -> Resul
         for case in header.plan
         if case in lines or header.selection.expression is None
     ]
-    finished = header.started if run.footer is None else run.footer.finished
-    return Results(
-        cases=tuple(cases),
-        exit=int(status),
-        problem=problem_of(status),
-        started=header.started,
-        seconds=max((finished - header.started).total_seconds(), 0.0),
-        properties={**properties_of(header, run), "stream_seed": str(run.vectors[0].seed)},
-        contracts={contract.name: {"version": contract.version, "digest": contract.digest}},
-    )
+    found = with_cases(run, header, cases, status=status)
+    return replace(found, properties={**found.properties, "stream_seed": str(run.vectors[0].seed)})
 
 
 def _result(

@@ -39,7 +39,7 @@ def results_of(
     header = run.header
     if header is None:
         status = status if status is not Exit.OK else Exit.INCOMPLETE
-        return Results(cases=(), exit=int(status), problem=problem_of(status, problem), started=datetime.now(UTC))
+        return Results(cases=(), exit=int(status), problem=_problem(status, problem), started=datetime.now(UTC))
     lines = {line.case: line for line in run.verdicts}
     exchanges = run.sides()
     by_name = {contract.name: contract for contract in contracts}
@@ -70,14 +70,19 @@ def results_of(
         for planned in plan
         if planned.id in lines or not narrowed
     ]
+    return with_cases(run, header, cases, status=status, problem=problem)
+
+
+def with_cases(run: Run, header: Header, cases: Sequence[Result], *, status: Exit, problem: str = "") -> Results:
+    """The results of a run that ended with `status`, with these of its cases."""
     finished = header.started if run.footer is None else run.footer.finished
     return Results(
         cases=tuple(cases),
         exit=int(status),
-        problem=problem_of(status, problem),
+        problem=_problem(status, problem),
         started=header.started,
         seconds=max((finished - header.started).total_seconds(), 0.0),
-        properties=properties_of(header, run),
+        properties=_properties(header, run),
         contracts={
             pin.contract: {"version": pin.version, "digest": pin.digest, "cases_digest": pin.cases_digest}
             for pin in header.contracts
@@ -85,13 +90,11 @@ def results_of(
     )
 
 
-def problem_of(status: Exit, problem: str = "") -> str:
-    """Why the exit status is not 0; empty if it is."""
+def _problem(status: Exit, problem: str) -> str:
     return "" if status is Exit.OK else ": ".join(filter(None, (f"exit {int(status)}", _MEANING[status], problem)))
 
 
-def properties_of(header: Header, run: Run) -> Mapping[str, str]:
-    """What identifies a run."""
+def _properties(header: Header, run: Run) -> Mapping[str, str]:
     said = header.adapter.implementation
     return {
         "kit": f"{header.kit.name} {header.kit.version}",
